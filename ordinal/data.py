@@ -17,7 +17,7 @@ import numpy as np
 
 from ._files.chunks import TableBlocks
 from ._files.table import STDIN, layout_of
-from ._input.checks import as_path, check_flag, shown
+from ._input.checks import as_path, check_flag, shown, with_suggestions
 from ._model.predicted import predicted, write_predicted
 
 __all__ = ["blocks", "predictions", "write_predictions"]
@@ -27,6 +27,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
+@with_suggestions
 def blocks(
     path: str | os.PathLike[str],
     *,
@@ -116,6 +117,7 @@ def blocks(
     )
 
 
+@with_suggestions
 def predictions(model: Any, X: Any, *, proba: bool = False) -> Iterator[np.ndarray]:
     """Predict the rows of a source chunk by chunk.
 
@@ -159,6 +161,7 @@ def predictions(model: Any, X: Any, *, proba: bool = False) -> Iterator[np.ndarr
     return (made.labels if made.proba is None else made.proba for made in rows)
 
 
+@with_suggestions
 def write_predictions(
     path: str | os.PathLike[str], model: Any, X: Any, *, proba: bool = False
 ) -> None:

@@ -71,6 +71,27 @@ def test_an_unknown_keyword_argument_is_answered_by_the_one_meant():
                 function(X40, Y40, **{name: 1})
 
 
+@pytest.mark.parametrize(
+    ("method", "name", "answer"),
+    [
+        ("predict", "type", "call predict_proba, and for 'class' pass rule='mode'$"),
+        ("predict", "newdata", r"did you mean X=\?$"),
+        ("predict_proba", "type", "predict, predict_proba or decision_function$"),
+        ("explain", "random_state", r"did you mean rng=\?$"),
+        ("score", "weights", r"did you mean sample_weight=\?$"),
+        ("confint", "alpha", "is 1 - level: pass level=$"),
+    ],
+)
+@pytest.mark.parametrize("preprocess", [None, Standardizer], ids=["plain", "scaled"])
+def test_methods_of_models_answer_arguments_of_other_packages(
+    method, name, answer, preprocess
+):
+    model = ordinal.fit_pom(X40, Y40, preprocess=preprocess)
+    said = rf"{method}\(\) got an unexpected keyword argument '{name}'.*{answer}"
+    with pytest.raises(TypeError, match=said):
+        getattr(model, method)(X40, **{name: 1})
+
+
 OF_OTHERS = {
     **dict.fromkeys(["alpha", "penalty", "lambda_"], r"l1|l2|l2_main|l2_pair|ridge|C"),
     "n_estimators": "n_rounds", "max_depth": "n_leaves", "subsample": "row_share",
@@ -716,6 +737,26 @@ def public_callables():
             elif inspect.isfunction(thing):
                 found.setdefault(thing, name)
     return [(name, thing) for thing, name in found.items()]
+
+
+def test_every_public_function_and_method_answers_unknown_arguments():
+    asked = [
+        ordinal.preprocessing.TablePreprocessor, ordinal.model_selection.UniformDesign,
+        ordinal.sklearn.TableTransformer, ordinal.sklearn.RankEncoder,
+        ordinal.sklearn.OrdinalDecomposition, ordinal.sklearn.SVORIM,
+    ]  # fmt: skip
+    for _, function in public_callables():
+        if inspect.isfunction(function):
+            known = dict(inspect.signature(function).parameters)
+            known.pop("self", None)
+            named = all(p.kind is not p.VAR_KEYWORD for p in known.values())
+            asked += [function] * bool(known and named)
+    for function in asked:
+        with (
+            case(str(function)),
+            pytest.raises(TypeError, match=r"lists those it has$"),
+        ):
+            function(surprise=1)
 
 
 def test_the_public_interface_is_annotated_and_documented():

@@ -13,8 +13,8 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from difflib import get_close_matches
-from functools import wraps
-from inspect import Parameter, signature, unwrap
+from functools import cache, wraps
+from inspect import Parameter, isfunction, signature, unwrap
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -310,13 +310,16 @@ def _is_whole(value: Any) -> bool:
 
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Class = TypeVar("Class")
 
 # Names by which other packages call arguments of this one.
 _OURS = {
     "C1": "C",
+    "delimiter": "separator",
     "eps_abs": "e_abs",
     "eps_rel": "e_rel",
     "groups": "cluster",
+    "conf_level": "level",
     "colsample_bytree": "feature_share",
     "k": "n_factors",
     "labels": "classes",
@@ -326,6 +329,8 @@ _OURS = {
     "min_child_samples": "min_rows",
     "min_samples_leaf": "min_rows",
     "n_estimators": "n_rounds",
+    "newdata": "X",
+    "newx": "X",
     "n_iter": "max_iter",
     "n_jobs": "n_threads",
     "nthreads": "n_threads",
@@ -335,6 +340,7 @@ _OURS = {
     "random_state": "rng",
     "sample_weights": "sample_weight",
     "seed": "rng",
+    "sep": "separator",
     "subsample": "row_share",
     "threads": "n_threads",
     "timeout": "max_time",
@@ -386,7 +392,10 @@ _SYMBOLS = {
     },
     "gamma": {"n_intervals": "gamma_j of the paper is n_intervals="},
     "gamma_j": {"n_intervals": "gamma_j of the paper is n_intervals="},
-    "alpha": {"ratio": "alpha of glmnet and ordinalNet is ratio=, the share of l1"},
+    "alpha": {
+        "ratio": "alpha of glmnet and ordinalNet is ratio=, the share of l1",
+        "level": "alpha of statsmodels is 1 - level: pass level=",
+    },
     "distr": {"link": "distr of statsmodels is link=, and its 'logit' our default"},
     "iter": {
         "n_epochs": "iter of the paper, passes over all pairs, is n_epochs=",
@@ -415,7 +424,14 @@ _SYMBOLS = {
         "init_scale": "sigma of the paper is init_scale=",
         "inference": "sigma of the paper is fitted, and the model has `noise`",
     },
-    "type": {"kind": "type of R is kind=", "method": "type of R is method="},
+    "type": {
+        "kind": "type of R is kind=",
+        "method": "type of R is method=",
+        "rule": "for type='prob' of R call predict_proba, and for 'class' pass "
+        "rule='mode'",
+        "as_frame": "each type of R is a method: predict, predict_proba or "
+        "decision_function",
+    },
 }
 # Names of the strength of a penalty elsewhere, and arguments that state it here.
 _PENALTY = {
@@ -432,15 +448,39 @@ def with_suggestions(function: Function) -> Function:
 
     Signature, docstring and type of the function stay the same.
     """
-    known = signature(function).parameters
-    assert all(p.kind is not Parameter.VAR_KEYWORD for p in known.values())
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        check_keywords(function.__name__, kwargs, known)
+        known = _keywords(function) if kwargs else None
+        if known is not None and not known.issuperset(kwargs):
+            name = function.__name__
+            if args and {"self", "cls"} & known:
+                owner = args[0] if isinstance(args[0], type) else type(args[0])
+                name = f"{owner.__name__}.{name}".removesuffix(".__init__")
+            check_keywords(name, kwargs, signature(function).parameters)
         return function(*args, **kwargs)
 
+    call._suggests = True  # type: ignore[attr-defined]
     return cast(Function, call)
+
+
+@cache
+def _keywords(function: Callable[..., Any]) -> frozenset[str] | None:
+    """Return the names of the arguments of a function, or None if it takes any."""
+    known = signature(function).parameters
+    loose = any(p.kind is Parameter.VAR_KEYWORD for p in known.values())
+    return None if loose else frozenset(known)
+
+
+def suggest_in_methods(cls: type[Class]) -> type[Class]:
+    """Make a class and its public methods suggest names for unknown arguments."""
+    for name, own in list(vars(cls).items()):
+        inner = getattr(own, "__func__", own)  # of a class method
+        public = name == "__init__" or not name.startswith("_")
+        if public and isfunction(inner) and not hasattr(inner, "_suggests"):
+            made: Any = with_suggestions(inner)
+            setattr(cls, name, made if inner is own else type(own)(made))
+    return cls
 
 
 def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .checks import suggest_in_methods
+
 
 class _Signature:
     """Signature of a record by the names of its fields, without annotations.
@@ -35,6 +37,7 @@ class Immutable:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        suggest_in_methods(cls)
         # dataclass(slots=True) creates a second class from the members of the first.
         if "__dataclass_fields__" in vars(cls):
             cls.__setattr__ = _refuse_to_set  # type: ignore[method-assign]

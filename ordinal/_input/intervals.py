@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .checks import as_array, listed, shown
+from .checks import as_array, listed, shown, suggest_in_methods
 from .columns import warn_of_other_order
 from .immutable import read_only
 from .labels import (
@@ -36,6 +36,7 @@ class _NoLabelsError(TypeError, ValueError):
     """Error for intervals in place of an array of labels."""
 
 
+@suggest_in_methods
 class RankIntervals:
     """Labels of rows whose ranks are known to lie between two ranks, both included.
 

@@ -19,7 +19,7 @@ from typing import (
 
 import numpy as np
 
-from .._input.checks import enumerated, shown
+from .._input.checks import enumerated, shown, with_suggestions
 from .._input.columns import Categories, frame_columns, is_frame
 from .._input.features import read_features
 from .._input.fields import Array
@@ -93,12 +93,12 @@ class Model(Storable):
     _rules: ClassVar[tuple[str, ...]] = ("median", "mode", "cost")  # its own rule first
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        # With slots, dataclass makes a second class, which super() does not know.
-        super(Model, cls).__init_subclass__(**kwargs)
         for name in READING:
             own = cls.__dict__.get(name)
             if own is not None and not hasattr(own, "_reads_records"):
                 setattr(cls, name, reads_records(own))
+        # With slots, dataclass makes a second class, which super() does not know.
+        super(Model, cls).__init_subclass__(**kwargs)
 
     if TYPE_CHECKING:  # as properties, dataclasses would take them for defaults
 
@@ -330,6 +330,7 @@ class Fit(Protocol):
 def load(path: str | os.PathLike[str] | IO[bytes]) -> Model: ...
 @overload
 def load(path: str | os.PathLike[str] | IO[bytes], kind: type[_S]) -> _S: ...
+@with_suggestions
 def load(
     path: str | os.PathLike[str] | IO[bytes], kind: type[Storable] | None = None
 ) -> Any:

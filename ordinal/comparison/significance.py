@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import check_share
+from .._input.checks import check_share, with_suggestions
 from .._input.immutable import read_only
 from .._input.predictions import score_tables, scores_of
 from .._model.printing import html_record
@@ -66,6 +66,7 @@ class SignedRank(NamedTuple):
         return html_record(self)
 
 
+@with_suggestions
 def wilcoxon(a: ArrayLike, b: ArrayLike) -> SignedRank:
     """Test paired scores by Wilcoxon's signed-rank test.
 
@@ -146,6 +147,7 @@ class RankSum(NamedTuple):
         return html_record(self)
 
 
+@with_suggestions
 def rank_sum(a: ArrayLike, b: ArrayLike) -> RankSum:
     """Test scores by Wilcoxon's rank-sum test, that of Mann and Whitney.
 
@@ -231,6 +233,7 @@ class Friedman(NamedTuple):
         return html_record(self)
 
 
+@with_suggestions
 def friedman(scores: ArrayLike, *, alpha: float = 0.05) -> Friedman:
     """Compare k methods on N data sets by the Friedman test and Nemenyi's post-hoc
     test.
@@ -335,6 +338,7 @@ class WinDrawLoss(NamedTuple):
         return html_record(self)
 
 
+@with_suggestions
 def win_draw_loss(scores: Iterable[ArrayLike], *, alpha: float = 0.05) -> WinDrawLoss:
     """Count the data sets on which a method significantly beats another.
 

@@ -27,7 +27,7 @@ from .._cumulative.design import Design, Structure
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import cumulative
 from .._cumulative.separation import separated_columns
-from .._input.checks import check_choice, listed
+from .._input.checks import check_choice, listed, with_suggestions
 from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table
 from .._model.threshold_model import names_between
@@ -63,6 +63,7 @@ _SCALE = {
 }
 
 
+@with_suggestions
 def proportional_odds_test(
     model: Any, method: Literal["brant", "lr", "score"] = "brant"
 ) -> Table:
@@ -166,6 +167,7 @@ def proportional_odds_test(
     return tests_table(["all", *features], chi2, dof)
 
 
+@with_suggestions
 def scale_test(model: Any) -> Table:
     """Test whether each term changes the spread of the latent variable.
 
@@ -380,6 +382,7 @@ def score_tests(
     return chi2, dof
 
 
+@with_suggestions
 def goodness_of_fit(
     model: Any,
     X: MatrixLike | None = None,

@@ -486,6 +486,7 @@ def residuals(
     return residuals_of(model, rows, kind, drawn)
 
 
+@with_suggestions
 def hosmer_lemeshow(
     model: Any,
     X: MatrixLike | None = None,
@@ -558,6 +559,7 @@ def hosmer_lemeshow(
     return grouped_fit(P, rows.rank, rows.weight, groups)
 
 
+@with_suggestions
 def influence(model: Any) -> Influence:
     """Return leverages, and the change of the estimates without each training row.
 
@@ -628,6 +630,7 @@ def probabilities_of(model: Any, source: MatrixRows | TableRows) -> np.ndarray:
     return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
+@with_suggestions
 def augment(
     model: Any,
     X: MatrixLike | None = None,
@@ -711,6 +714,7 @@ def augment(
     return Table(columns)
 
 
+@with_suggestions
 def negative_rows(
     model: Any, X: MatrixLike | None = None, *, offset: ArrayLike | None = None
 ) -> np.ndarray:

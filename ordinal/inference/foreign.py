@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .._input.checks import with_suggestions
 from .._input.columns import read_frame
 from .._input.types import ArrayLike
 from .fitted import covariance_for, fitted_model, with_parameters
@@ -17,6 +18,7 @@ from .margins import rows_to_average
 from .outcomes import Kind, outcome_of
 
 
+@with_suggestions
 def for_marginaleffects(
     model: Any,
     table: Any,

@@ -33,7 +33,7 @@ from .._cumulative.likelihood import (
     rank_probabilities,
     slope,
 )
-from .._input.checks import check_share
+from .._input.checks import check_share, with_suggestions
 from .._input.warning import warn
 from .._model.printing import Table
 from .._numerics.lbfgs import minimize
@@ -221,6 +221,7 @@ def _end(
     return float(best.x[j] + step * profile_end(fit_at, z, asked="jeffreys"))
 
 
+@with_suggestions
 def jeffreys(model: Any, level: float = 0.95) -> Table:
     """Return finite estimates by the penalty of Jeffreys, with intervals.
 

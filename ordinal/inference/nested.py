@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .._cumulative.design import Design, by_threshold
-from .._input.checks import enumerated, listed, shown
+from .._input.checks import enumerated, listed, shown, with_suggestions
 from .._input.warning import warn
 from .._model.printing import Table, html_record
 from .._numerics.rows import dense, take
@@ -50,6 +50,7 @@ class LikelihoodRatio(NamedTuple):
         return html_record(self)
 
 
+@with_suggestions
 def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     """Compare two nested models of the same rows by a likelihood ratio test.
 
@@ -132,6 +133,7 @@ def _tail(chi2: float, dof: int, added: int) -> tuple[float, str]:
     return p_value, f"chi2({dof}){', conservative' * (added > 1)}"
 
 
+@with_suggestions
 def anova(*models: Any) -> Table:
     """Compare nested models of the same rows by likelihood ratio tests.
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._cumulative.likelihood import cumulative
-from .._input.checks import as_array, check_count, resolve_rng
+from .._input.checks import as_array, check_count, resolve_rng, with_suggestions
 from .._input.immutable import read_only
 from .._input.labels import lacks_label
 from .._input.types import ArrayLike, MatrixLike
@@ -29,6 +29,7 @@ from .fitted import about_groups, fitted_rows, warn_unless_at_optimum
 _BAND = 0.95  # share of the sets whose sorted residuals are between the ends of a band
 
 
+@with_suggestions
 def simulate(
     model: Any,
     X: MatrixLike | None = None,
@@ -167,6 +168,7 @@ class SimulatedResiduals(NamedTuple):
         )
 
 
+@with_suggestions
 def simulated_residuals(
     model: Any,
     X: MatrixLike | None = None,

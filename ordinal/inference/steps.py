@@ -25,7 +25,7 @@ from .._cumulative.design import Design
 from .._cumulative.fitting import Minimum
 from .._cumulative.likelihood import Factor
 from .._formula.coding import Coding
-from .._input.checks import check_choice, listed, shown
+from .._input.checks import check_choice, listed, shown, with_suggestions
 from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._model.printing import Table
@@ -427,6 +427,7 @@ class Steps(NamedTuple):
         return f"{self.table}\n{self.model}"
 
 
+@with_suggestions
 def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     """Test every term by a fit without it.
 
@@ -488,6 +489,7 @@ def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     return single_terms(fits, start, others, criterion)
 
 
+@with_suggestions
 def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Table:
     """Test every term of this model by adding it to a smaller one.
 
@@ -539,6 +541,7 @@ def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Ta
     return single_terms(fits, start, others, criterion)
 
 
+@with_suggestions
 def step(
     model: Any,
     *,

@@ -36,6 +36,7 @@ from .fitted import (
 from .profiles import limit_interval, profile_interval
 
 
+@with_suggestions
 def table(model: Any) -> Table:
     """Return the estimates with errors and tests, as arrays by name.
 
@@ -92,6 +93,7 @@ def table(model: Any) -> Table:
     )
 
 
+@with_suggestions
 def summary(model: Any) -> Text:
     """Return the tables of the fit in the form in which R's `clm` prints them.
 
@@ -313,6 +315,7 @@ def odds_ratios(
     return Table({"name": ends["name"][own], **ratios})
 
 
+@with_suggestions
 def monotone_effects(model: Any) -> Table:
     """Return the increments of the monotone effects `mo(x)` of a formula per level.
 
@@ -364,6 +367,7 @@ def monotone_effects(model: Any) -> Table:
     return Table.from_rows(("name", "level", "increment", "mean", "share"), rows)
 
 
+@with_suggestions
 def tidy(
     model: Any,
     level: float = 0.95,
@@ -421,6 +425,7 @@ def tidy(
     return Table(columns)
 
 
+@with_suggestions
 def glance(model: Any) -> Table:
     """Return statistics of the whole fit.
 

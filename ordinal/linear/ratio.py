@@ -19,6 +19,7 @@ from .._input.checks import (
     check_factor_or_zero,
     check_flag,
     shown,
+    with_suggestions,
 )
 from .._input.immutable import read_only
 from .._input.labels import (
@@ -127,6 +128,7 @@ class Stages(NamedTuple):
     beyond: np.ndarray
 
 
+@with_suggestions
 def stages(
     y: Labels, *, backward: bool = False, classes: Sequence[Any] | None = None
 ) -> Stages:

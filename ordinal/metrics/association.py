@@ -28,7 +28,14 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import as_array, as_real_array, check_choice, check_share, shown
+from .._input.checks import (
+    as_array,
+    as_real_array,
+    check_choice,
+    check_share,
+    shown,
+    with_suggestions,
+)
 from .._input.columns import warn_of_other_order
 from .._input.labels import sample_weights
 from .._input.predictions import read_ranks
@@ -92,6 +99,7 @@ class _Pairs(NamedTuple):
         return cls(weight, concordant, discordant, untied)
 
 
+@with_suggestions
 def somers_d(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -140,6 +148,7 @@ def somers_d(
     return _somers(_Pairs.read(y_true, y_score, labels, sample_weight))[0]
 
 
+@with_suggestions
 def c_index(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -188,6 +197,7 @@ def c_index(
     ) / 2
 
 
+@with_suggestions
 def gamma(
     y_true: ArrayLike,
     y_score: ArrayLike,
@@ -230,6 +240,7 @@ def gamma(
     return _gamma(_Pairs.read(y_true, y_score, labels, sample_weight))[0]
 
 
+@with_suggestions
 def confidence_interval(
     y_true: ArrayLike,
     y_pred: ArrayLike,

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import check_choice, check_nonnegative
+from .._input.checks import check_choice, check_nonnegative, with_suggestions
 from .._input.intervals import RankIntervals
 from .._input.predictions import class_means, read_distances, read_ranks
 
@@ -44,6 +44,7 @@ def ratio(a: float, b: float) -> float:
     return float(a / b) if b > 0 else float("nan")
 
 
+@with_suggestions
 def mze(
     y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
@@ -93,6 +94,7 @@ def mze(
     return weighted_mean(a != p, weight)
 
 
+@with_suggestions
 def accuracy(
     y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
@@ -137,6 +139,7 @@ def accuracy(
     return weighted_mean(a == p, weight)
 
 
+@with_suggestions
 def mae(
     y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
@@ -195,6 +198,7 @@ def mae(
     return weighted_mean(distance, weight)
 
 
+@with_suggestions
 def amae(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -242,6 +246,7 @@ def amae(
     return float(class_means(distance, a, weight).mean())
 
 
+@with_suggestions
 def mmae(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -290,6 +295,7 @@ def mmae(
     return float(class_means(distance, a, weight).max())
 
 
+@with_suggestions
 def accuracy_off(
     y_true: ArrayLike | RankIntervals,
     y_pred: ArrayLike,
@@ -334,6 +340,7 @@ def accuracy_off(
     return weighted_mean(distance <= most, weight)
 
 
+@with_suggestions
 def gmsec(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -384,6 +391,7 @@ def gmsec(
     return float(np.sqrt(right[0] * right[-1]))
 
 
+@with_suggestions
 def gm(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -434,6 +442,7 @@ def gm(
         return float(np.exp(np.log(right).mean()))
 
 
+@with_suggestions
 def ms(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -479,6 +488,7 @@ def ms(
     return float(class_means(a == p, a, weight).min())
 
 
+@with_suggestions
 def cem(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -538,6 +548,7 @@ def cem(
     return weighted_mean(closeness(p), weight) / weighted_mean(closeness(a), weight)
 
 
+@with_suggestions
 def kappa(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -597,6 +608,7 @@ def kappa(
     return ratio(chance - C.sum() * (D * C).sum(), chance)
 
 
+@with_suggestions
 def kendall(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -650,6 +662,7 @@ def kendall(
     return ratio((C * agree).sum(), np.sqrt(pairs))
 
 
+@with_suggestions
 def spearman(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -692,6 +705,7 @@ def spearman(
     return ratio(u @ C @ v, np.sqrt((N @ u**2) * (M @ v**2)))
 
 
+@with_suggestions
 def oci(
     y_true: ArrayLike,
     y_pred: ArrayLike,
@@ -755,6 +769,7 @@ def oci(
     return max(0.0, 1 - float(old[r]))
 
 
+@with_suggestions
 def confusion_matrix(
     y_true: ArrayLike,
     y_pred: ArrayLike,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._input.checks import with_suggestions
 from .._input.intervals import RankIntervals
 from .._input.predictions import read_probabilities
 from .predictions import weighted_mean
 
 
+@with_suggestions
 def rps(
     y_true: ArrayLike | RankIntervals,
     proba: ArrayLike,
@@ -67,6 +69,7 @@ def rps(
     return weighted_mean(np.where(event == within, squares, 0.0).sum(axis=1), weight)
 
 
+@with_suggestions
 def log_loss(
     y_true: ArrayLike | RankIntervals,
     proba: ArrayLike,

@@ -51,6 +51,8 @@ from .._input.checks import (
     listed,
     shortened,
     shown,
+    suggest_in_methods,
+    with_suggestions,
 )
 from .._input.features import read_features
 from .._input.immutable import Immutable
@@ -67,6 +69,7 @@ _ROUNDING = 1e-12  # a discrepancy that falls by less has not fallen
 _CLOSE = 1e-11  # changes of CD^2 this near the best one may be as good
 
 
+@with_suggestions
 def centred_discrepancy(points: ArrayLike) -> float:
     """Return the centred L2 discrepancy CD of points in the unit cube; O(n^2 d).
 
@@ -111,6 +114,7 @@ def centred_discrepancy(points: ArrayLike) -> float:
     return math.sqrt(max(square, 0.0))
 
 
+@with_suggestions
 def uniform_design(n: int, d: int) -> np.ndarray:
     """Return a uniform design of n points in the unit cube.
 
@@ -327,6 +331,7 @@ class Space(Protocol):
     def stages(self, X: Any) -> Stages: ...
 
 
+@suggest_in_methods
 class Grid:
     """All combinations of the values of some arguments.
 
@@ -636,6 +641,7 @@ def _of_design(
     return [dict(zip(names, row, strict=True)) for row in at.tolist()]
 
 
+@with_suggestions
 def gamma_range(X: Any, *, quantile: float = 0.05) -> tuple[float, float]:
     """Return a range of gamma for the RBF kernel, derived from the data.
 

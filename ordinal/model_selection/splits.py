@@ -155,6 +155,7 @@ def stratified_kfold(
     )
 
 
+@with_suggestions
 def learning_splits(
     y: ArrayLike,
     sizes: int | Sequence[int] | Sequence[float] = 5,

@@ -6,7 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._input.checks import check_choice, check_count, check_flag, check_share, shown
+from .._input.checks import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_share,
+    shown,
+    with_suggestions,
+)
 from .._input.types import ArrayLike
 from .._model.explanation import Explanation
 from .._model.model import innermost
@@ -33,6 +40,7 @@ from .style import (
 )
 
 
+@with_suggestions
 def coefficients(
     model: PomModel | RatioModel,
     ax: Axes | None = None,
@@ -145,6 +153,7 @@ def coefficients(
     return ax
 
 
+@with_suggestions
 def random_effects(
     model: ClmmModel,
     group: str | None = None,
@@ -224,6 +233,7 @@ def random_effects(
     return ax
 
 
+@with_suggestions
 def importance(
     explanation: Explanation, ax: Axes | None = None, *, top: int | None = None
 ) -> Axes:
@@ -288,6 +298,7 @@ _GRID = 60
 _SPAN = 0.75  # share of the rows in a window of the smooth, that of R's loess
 
 
+@with_suggestions
 def residuals(
     model: PomModel,
     along: str | None = None,
@@ -395,6 +406,7 @@ def _draw_boxes(ax: Axes, x: np.ndarray, value: np.ndarray, labels: np.ndarray) 
     category_ticks(ax, "x", labels)
 
 
+@with_suggestions
 def simulated_residuals(
     model: PomModel | RatioModel | ClmmModel,
     along: str | None = None,

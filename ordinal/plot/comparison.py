@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._input.checks import shown
+from .._input.checks import shown, with_suggestions
 from .._input.predictions import score_tables
 from ..comparison import Friedman
 from .style import PALETTE, Axes, axes_of, fill, literal, name_bars, panels
 
 
+@with_suggestions
 def critical_difference(
     result: Friedman, names: Sequence[str], ax: Axes | None = None
 ) -> Axes:
@@ -133,6 +134,7 @@ def _stacked(runs: list[tuple[int, int]]) -> list[int]:
     return rows
 
 
+@with_suggestions
 def boxplots_by_size(
     scores: Iterable[ArrayLike],
     sizes: Sequence[Any],
@@ -218,6 +220,7 @@ def boxplots_by_size(
     return ax
 
 
+@with_suggestions
 def errors_by_method(
     scores: Mapping[str, ArrayLike],
     names: Sequence[str],

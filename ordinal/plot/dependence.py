@@ -13,6 +13,7 @@ from .._input.checks import (
     check_count,
     check_entries,
     shown,
+    with_suggestions,
 )
 from .._input.columns import column_number, feature_names, read_frame
 from .._input.frame import Frame, default_names
@@ -210,6 +211,7 @@ def values_along(
     return np.linspace(low, high, at), False
 
 
+@with_suggestions
 def partial_dependence(
     model: Model | Selection,
     X: Any,
@@ -369,6 +371,7 @@ def _has_proba(model: Model) -> bool:
     return getattr(innermost(model), "link", True) is not None
 
 
+@with_suggestions
 def relevance(
     model: Model | Selection, ax: Axes | None = None, *, top: int | None = None
 ) -> Axes:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.checks import check_count, shown
+from .._input.checks import check_count, shown, with_suggestions
 from .._input.labels import check_spread, ranks_of, read_labels, sample_weights
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.model import Model, innermost
@@ -103,6 +103,7 @@ _Z95 = 1.959964  # of a normal distribution, two-sided
 _OUTCOMES = {"predicted right": PALETTE[0], "wrong": PALETTE[1]}
 
 
+@with_suggestions
 def scores(
     model: Model | Selection,
     X: MatrixLike,
@@ -198,6 +199,7 @@ def scores(
     return ax
 
 
+@with_suggestions
 def confusion_matrix(
     model: Model | Selection,
     X: MatrixLike,
@@ -338,6 +340,7 @@ def reliability_of(
     return Reliability(predicted, observed, centre - half, centre + half)
 
 
+@with_suggestions
 def reliability(
     model: Model | Selection,
     X: MatrixLike,
@@ -492,6 +495,7 @@ def _amount(weight: float) -> str:
 _SET, _HELD, _MISSED = PALETTE[4], PALETTE[0], PALETTE[5]
 
 
+@with_suggestions
 def prediction_sets(
     sets: ConformalModel,
     X: MatrixLike,

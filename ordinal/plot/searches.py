@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.checks import check_choice, listed, shown
+from .._input.checks import check_choice, listed, shown, with_suggestions
 from ..model_selection import Nested, Selection
 from ..model_selection.spaces import Point, columns_of, described, value_key
 from .style import PALETTE, Axes, axes_of, label_right, legend_below, literal, name_bars
@@ -68,6 +68,7 @@ def best_along(
     return np.array(sorted(first.values()))
 
 
+@with_suggestions
 def search(
     found: Selection | Nested,
     ax: Axes | None = None,
@@ -181,6 +182,7 @@ def learning_of(found: Selection | Nested) -> Learning:
     )
 
 
+@with_suggestions
 def learning_curve(
     found: Selection | Nested, ax: Axes | None = None, *, label: str | None = None
 ) -> Axes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._input.checks import check_count, listed, shown
+from .._input.checks import check_count, listed, shown, with_suggestions
 from .._input.frame import default_names
 from .._model.explanation import of_pair
 from ..preprocessing import Standardizer
@@ -30,6 +30,7 @@ from .style import (
 _FINE = 60  # cells of a heat-map along an axis of numbers
 
 
+@with_suggestions
 def score_functions(
     model: XofmModel, *, top: int | None = None, axes: Sequence[Axes] | None = None
 ) -> np.ndarray:
@@ -144,6 +145,7 @@ def _score_function(ax: Axes, f: ScoreFunction, of_categories: bool) -> None:
     ax.margins(x=0.05)
 
 
+@with_suggestions
 def interaction(
     model: XofmModel, a: str | int, b: str | int, ax: Axes | None = None
 ) -> Axes:
@@ -260,6 +262,7 @@ def _cells(
     return edges, shares
 
 
+@with_suggestions
 def contributions(
     model: XofmModel, x: Any, ax: Axes | None = None, *, top: int = 12
 ) -> Axes:

@@ -23,6 +23,7 @@ from .._input.checks import (
     check_entries,
     check_positive,
     shown,
+    with_suggestions,
 )
 from .._input.columns import feature_names, numbers_of
 from .._input.features import read_dense
@@ -266,6 +267,7 @@ def _first_directions(table: np.ndarray, size: int) -> np.ndarray:
     return V
 
 
+@with_suggestions
 def impute_low_rank(
     X: ArrayLike,
     rank: int = 2,

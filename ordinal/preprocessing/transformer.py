@@ -14,12 +14,13 @@ from sklearn.utils.validation import (
 )
 
 from .._formula.dates import Part
-from .._input.checks import with_remedies_of_pipelines
+from .._input.checks import suggest_in_methods, with_remedies_of_pipelines
 from .._input.columns import as_objects, is_frame
 from .._input.types import ArrayLike
 from .tables import Impute, TableCoding, TablePreprocessor, Unseen
 
 
+@suggest_in_methods
 class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Transform a table of numbers, categories, dates and missing values to numbers.
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from .._input.checks import listed, shown
+from .._input.checks import listed, shown, suggest_in_methods
 from .._input.intervals import RankIntervals, among_told_apart
 from .._input.labels import sample_weights
 from .._input.types import Labels
@@ -27,6 +27,7 @@ from .estimators import ends_of_labels, ranked
 from .scorers import scorer
 
 
+@suggest_in_methods
 class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Make any classifier ordinal by one clone per threshold.
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._input.checks import suggest_in_methods
 from .._input.columns import only_column
 from .._input.labels import (
     classes_in_rank_order,
@@ -19,6 +20,7 @@ from .._input.labels import (
 from .._input.types import Labels
 
 
+@suggest_in_methods
 class RankEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode labels as integers in rank order, which every tool keeps in order.
 

@@ -23,7 +23,9 @@ from .._input.checks import (
     check_choice,
     listed,
     shown,
+    suggest_in_methods,
     with_remedies_of_pipelines,
+    with_suggestions,
 )
 from .._input.columns import (
     check_categorical,
@@ -75,6 +77,7 @@ def _has_probabilities(estimator: Estimator) -> bool:
     raise AttributeError("set probability=True, which calibrates scores in folds")
 
 
+@suggest_in_methods
 class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators."""
 
@@ -223,6 +226,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return D[:, 1] - D[:, 0] if D.shape[1] == 2 else D
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @with_suggestions
     @with_remedies_of_pipelines
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r), in the order of `classes_`.
@@ -318,6 +322,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return read_features(X, missing="missing" in accepts, categories=known)
 
 
+@suggest_in_methods
 class GroupedEstimator(Estimator):
     """Base of estimators whose `groups` are random effects."""
 
@@ -373,6 +378,7 @@ class GroupedEstimator(Estimator):
         return False
 
 
+@suggest_in_methods
 class FoldedEstimator(Estimator):
     """Base of estimators whose fit deals rows out to folds, by `groups` if given."""
 

@@ -6,10 +6,12 @@ from typing import Any
 
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from .._input.checks import with_suggestions
 from .._input.columns import warn_of_other_order
 from ..model_selection.scoring import Metric, Scorer, score_of, scorers_of
 
 
+@with_suggestions
 def scorer(
     metric: str | Metric | _Scorer = "mae", *, greater_is_better: bool | None = None
 ) -> _Scorer:
