@@ -36,9 +36,6 @@ def reloaded(model):
     return ordinal.load(file), pickle.loads(pickle.dumps(model))
 
 
-# Halves
-
-
 def test_halves_are_accepted_wherever_labels_are():
     y = STARS[RANK]
     plain = ordinal.select("pom", X, RANK, cv=3)
@@ -110,9 +107,6 @@ def test_any_multiples_of_one_half_are_in_the_order_of_their_values(doubled):
     )
 
 
-# Intervals
-
-
 def cuts():
     """Ordered categoricals of intervals, of every type of ends."""
     day = pd.Timestamp("2024-02-29 12:00")
@@ -143,9 +137,6 @@ def test_intervals_come_back_as_intervals(y):
         assert copy.predict(TABLE).equals(predicted)
 
 
-# Categories
-
-
 @pytest.mark.parametrize("make", [POM, *slow(partial(SVORIM, probability=True))])
 def test_a_level_without_rows_changes_no_score_of_scikit_learn(make):
     used = pd.Series(pd.Categorical(WORDS[RANK], WORDS, ordered=True))
@@ -174,9 +165,6 @@ def test_levels_that_a_fold_lacks_are_scored_in_their_order():
     expected = -metrics.mae(y, labels, labels=WORDS)
     assert model.score(X, y) == expected
     assert np.isfinite(cross_val_score(POM(), X, y, cv=[(rest, top)])).all()
-
-
-# Columns
 
 
 def test_a_column_is_not_a_table():

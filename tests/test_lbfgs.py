@@ -117,12 +117,35 @@ def test_a_search_goes_on_with_the_curvature_of_another_one(kind):
     assert again.n_eval < anew.n_eval
 
 
-def test_a_quadratic_function_ends_at_its_minimum():
+def test_searches_end_at_minima():
     scale, at = np.geomspace(1, 100, 40), np.linspace(-1, 1, 40)
     found = search(lambda x: (0.5 * scale @ (x - at) ** 2, scale * (x - at)), 0 * at)
     assert found.status is Status.CONVERGED
     assert found.violation == np.abs(found.gradient).max() <= 1e-8
     assert_allclose(found.x, at, atol=1e-8)
+    found = search(lambda x: (rosen(x), rosen_der(x)), [-1.2, 1.0])
+    assert found.status is Status.CONVERGED
+    assert_allclose(found.x, 1.0, atol=1e-7)
+    assert found.n_iter <= found.n_eval < 100
+    start = np.array([1.0, 2.0])  # the slope says that it falls, and nothing does
+    found = search(lambda x: (float(not np.array_equal(x, start)), np.ones(2)), start)
+    assert found.status is Status.STALLED
+    assert_array_equal(found.x, start)
+
+    def far_from_flat(x):
+        return 1e-8 * float(x @ x), 2e-8 * x
+
+    found = search(far_from_flat, [1e3], 1e-4, by_gain=0)
+    assert found.n_iter == 0
+    assert found.violation == 2e-5
+
+    def fun(x):  # x - log x, of positive numbers
+        with np.errstate(invalid="ignore"):
+            return float((x - np.log(x)).sum()), 1 - 1 / x
+
+    assert_allclose(search(fun, [30.0, 1e-3]).x, 1.0, atol=1e-7)
+    with pytest.raises(NotFiniteError, match="not finite"):
+        search(fun, [-1.0, 1.0])
 
 
 def test_a_search_by_gain_ends_where_the_next_step_is_worth_no_more():
@@ -144,32 +167,6 @@ def test_a_search_by_gain_ends_where_the_next_step_is_worth_no_more():
         assert_allclose(found.violation, found.value, rtol=1e-8, atol=1e-12)
 
 
-def test_a_search_by_gain_without_curvature_looks_at_slopes():
-    def far_from_flat(x):
-        return 1e-8 * float(x @ x), 2e-8 * x
-
-    found = search(far_from_flat, [1e3], 1e-4, by_gain=0)
-    assert found.n_iter == 0
-    assert found.violation == 2e-5
-
-
-def test_a_curved_valley_is_followed_to_its_end():
-    found = search(lambda x: (rosen(x), rosen_der(x)), [-1.2, 1.0])
-    assert found.status is Status.CONVERGED
-    assert_allclose(found.x, 1.0, atol=1e-7)
-    assert found.n_iter <= found.n_eval < 100
-
-
-def test_points_beyond_the_domain_shorten_the_step():
-    def fun(x):  # x - log x, of positive numbers
-        with np.errstate(invalid="ignore"):
-            return float((x - np.log(x)).sum()), 1 - 1 / x
-
-    assert_allclose(search(fun, [30.0, 1e-3]).x, 1.0, atol=1e-7)
-    with pytest.raises(NotFiniteError, match="not finite"):
-        search(fun, [-1.0, 1.0])
-
-
 def test_steps_and_their_lengths_are_limited():
     at = []
 
@@ -184,14 +181,7 @@ def test_steps_and_their_lengths_are_limited():
     assert lengths.max() <= 2.0 * (1 + 1e-12)
 
 
-def test_where_nothing_is_lower_the_search_stalls():
-    start = np.array([1.0, 2.0])  # the slope says that it falls, and nothing does
-    found = search(lambda x: (float(not np.array_equal(x, start)), np.ones(2)), start)
-    assert found.status is Status.STALLED
-    assert_array_equal(found.x, start)
-
-
-def test_a_step_is_halved_until_the_value_falls_enough():
+def test_steps_are_halved_and_matrices_shifted():
     """|x| from -1 along 1.99: the full step almost reaches 1, the half almost 0."""
 
     def at(size):
@@ -204,9 +194,6 @@ def test_a_step_is_halved_until_the_value_falls_enough():
     assert descent.halved(lambda size: SimpleNamespace(value=2.0), 1.0, -1.0) is None
     taken = descent.halved(at, 0.98, -199.0, settles=lambda there, rise: rise < 0.02)
     assert taken[1] == 1.0
-
-
-def test_a_matrix_is_shifted_by_the_least_of_its_shifts():
     H = np.diag([1.0, -0.5])
 
     def factor(shift):

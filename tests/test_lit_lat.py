@@ -242,17 +242,6 @@ def test_quasi_complete_separation_names_its_features(name, newton, monkeypatch)
 
 
 @every_loss
-def test_a_penalty_makes_separated_fits_finite(name):
-    X, _ = sample(40, 3)
-    y = np.digitize(X[:, 0], np.quantile(X[:, 0], [0.3, 0.6]))
-    assert fitted(name, X, y)[0].separated.size
-    for l2 in (1e-6, 1e-2, 1e2):
-        model = FITS[name](X, y, l2=l2)
-        assert model.convergence.converged
-        assert model.separated.size == 0
-
-
-@every_loss
 def test_the_tolerance_bounds_the_distance_from_the_minimum(name):
     X, y = sample(200, 5, noise=2.0)
     best = FITS[name](X, y, tol=1e-12).convergence.primal

@@ -48,7 +48,7 @@ def test_features_that_are_no_table(value):
         assert str(e.value).endswith(f"got {shown(value)}")
 
 
-def test_a_mapping_of_columns_is_no_table():
+def test_what_is_no_table_is_named():
     model, table = ordinal.fit_pom(X, y, l2=1.0), {"a": [1]}
     with pytest.raises(
         ValueError, match=r"got a mapping with \[1\] for 'a': pass a data"
@@ -58,9 +58,6 @@ def test_a_mapping_of_columns_is_no_table():
         ValueError, match=r"an array or a data frame, got \{'a': \[1\]\}$"
     ):
         ordinal.fit_svorim(table, y)
-
-
-def test_a_source_where_rows_are_expected():
     model = ordinal.fit_pom(X, y, l2=1.0)
     with pytest.raises(ValueError, match=r"write_predictions of ordinal\.data read in"):
         model.predict(ordinal.data.blocks("rows.csv"))
@@ -210,11 +207,16 @@ def test_powers_of_ten_are_two_whole_exponents(C):
         CoarseToFine(C=C)
 
 
-def test_whole_floats_are_exponents_of_a_grid():
+def test_exponents_and_labels_may_be_of_any_type():
     space = CoarseToFine(C=np.array([0.0, 1.0]), kappa=(2, 2))
     assert space == CoarseToFine(C=(0, 1), kappa=(2, 2))
     assert space.size == 82
     assert len(next(space.stages(None))) == 2
+    days = pd.to_datetime(["2020-01-01", "2020-01-02"] * 4).to_numpy()
+    texts = np.array(["a", "b"] * 4, dtype=object)
+    for labels in (days, texts, texts.tolist(), pd.Series(texts), [True, False] * 4):
+        test = stratified_kfold(labels, 2)[0][1]
+        assert test.tolist() == stratified_kfold([0, 1] * 4, 2)[0][1].tolist()
 
 
 @pytest.mark.parametrize("answer", [np.array([1]), np.True_, "yes", 1])
@@ -229,14 +231,6 @@ def test_restarts_are_not_drawn_before_their_time():
     # the first search needs some hundred looks at the clock
     model = ordinal.fit_gpor(X, y, n_restarts=10**15, max_time=1000.0)
     assert model.convergence.converged  # the first one
-
-
-def test_labels_that_sort_are_split_whatever_they_are():
-    days = pd.to_datetime(["2020-01-01", "2020-01-02"] * 4).to_numpy()
-    texts = np.array(["a", "b"] * 4, dtype=object)
-    for labels in (days, texts, texts.tolist(), pd.Series(texts), [True, False] * 4):
-        test = stratified_kfold(labels, 2)[0][1]
-        assert test.tolist() == stratified_kfold([0, 1] * 4, 2)[0][1].tolist()
 
 
 NOT_NUMBERS = ["x", "1", None, True, np.True_, 1j, np.ones(1), np.array(1.0), [1]]

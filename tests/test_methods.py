@@ -38,17 +38,6 @@ def test_the_registry_holds_every_fit():
     assert len({method.name for method in METHODS}) == len(METHODS)
 
 
-def test_a_method_is_known_by_one_name_each():
-    for names in (
-        [known.name for known in methods()],
-        [known.estimator for known in methods()],
-        [name for known in methods() for name in known.variants],
-    ):
-        assert len(set(names)) == len(names)
-    for known in methods():
-        assert known.fit is FITS[f"fit_{known.name}"]
-
-
 def with_content(X, content):
     """The rows as a table of that content."""
     if content == "sparse":
@@ -97,9 +86,6 @@ def test_the_registry_knows_the_options_of_a_method(method):
     }
 
 
-# The same fit again
-
-
 # A dual, sums over rows on a basis, a posterior, and sums of a likelihood
 IN_PARTS = {"npsvor", "svorim-basis", "gpor-laplace", "pom"}
 
@@ -138,9 +124,6 @@ def test_a_seed_is_a_number_or_a_generator(method):
     assert solution(a) == solution(b)
 
 
-# Rows, weights, ranks: the same problem in other words
-
-
 def assert_same(method: Method, a, b, X, other_X=None):
     """Both models say the same of the rows X, to within the method's tolerance."""
     f = method.numbers(a, X)
@@ -150,11 +133,16 @@ def assert_same(method: Method, a, b, X, other_X=None):
 
 
 @which(precise=True)
-def test_the_order_of_the_rows_does_not_matter(method):
+def test_the_order_of_rows_and_rows_of_weight_zero_do_not_matter(method):
     X, y = sample(40, 3)
     order = np.random.default_rng(1).permutation(40)
     a = method(X, y, **method.precise)
     assert_same(method, a, method(X[order], y[order], **method.precise), X)
+    weight = np.where(np.arange(40) % 5 == 0, 0.0, 1.0)
+    keep = weight > 0
+    X[~keep] += 1.0  # what such rows hold does not matter
+    a = method(X, y, sample_weight=weight, **method.precise)
+    assert_same(method, a, method(X[keep], y[keep], **method.precise), X[keep])
 
 
 @which(precise=True, counts_rows=False)
@@ -167,16 +155,6 @@ def test_weight_two_is_the_row_written_twice(method):
     assert_same(method, a, b, X)
     c = method(X, y, **method.precise)  # and weights do matter
     assert np.abs(method.numbers(c, X) - method.numbers(a, X)).max() > 10 * method.atol
-
-
-@which(precise=True)
-def test_weight_zero_is_the_row_left_out(method):
-    X, y = sample(40, 3)
-    weight = np.where(np.arange(40) % 5 == 0, 0.0, 1.0)
-    keep = weight > 0
-    X[~keep] += 1.0  # what such rows hold does not matter
-    a = method(X, y, sample_weight=weight, **method.precise)
-    assert_same(method, a, method(X[keep], y[keep], **method.precise), X[keep])
 
 
 @which(precise=True, whole_weights=False, counts_rows=False)
@@ -240,9 +218,6 @@ def test_a_start_at_the_end_takes_few_steps_and_stays_there(method):
     assert_same(method, model, again, X)
 
 
-# Ranks without rows
-
-
 @every_method
 def test_ranks_without_rows_are_as_if_they_were_not_named(method):
     X, y = sample(60, 3)
@@ -262,16 +237,9 @@ def test_ranks_without_rows_are_as_if_they_were_not_named(method):
         if r == 7 or not method.distances:
             assert_allclose(P[:, held], model.predict_proba(X), atol=1e-12)
             assert_array_equal(wider.predict(X), np.array(held)[model.predict(X)])
-
-
-@every_method
-def test_a_rank_whose_rows_have_no_weight_is_never_predicted(method):
     X, y = sample(60, 4)
     model = method(X, y, sample_weight=np.where(y == 2, 0, 1))
     assert set(model.predict(X).tolist()) == {0, 1, 3}
-
-
-# Sets that are hard for some method
 
 
 def column(*values):
@@ -317,9 +285,6 @@ def test_hard_sets_give_a_usable_model(method, name):
         assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-12)
 
 
-# Predictions
-
-
 @functools.cache
 def with_probabilities(method: Method):
     X, y = sample(60, 4)
@@ -357,16 +322,21 @@ def test_every_rule_does_what_it_says(method):
     expected = 10 * (P @ skew).argmin(axis=1)
     assert_array_equal(model.predict(X, rule="cost", cost=skew), expected)
     assert_array_equal(model.predict(X, rule="cost", cost=skew.tolist()), expected)
-
-
-@every_method
-def test_the_cost_rule_needs_no_cost(method):
-    X, model = with_probabilities(method)
     own = getattr(model, "cost", None)
     distance = np.abs(np.subtract.outer(range(4), range(4)))
     table = distance if own is None else own
     expected = 10 * (model.predict_proba(X) @ table).argmin(axis=1)
     assert_array_equal(model.predict(X, rule="cost"), expected)
+    rng = np.random.default_rng(0)
+    for cost in (
+        rng.normal(size=(4, 4)),  # gains on and off the diagonal
+        np.array([[0, 2, 1, 3], [1, 0, 1, 0], [0, 0, 0, 0], [5, 1, 4, 0.0]]),
+        np.ones((4, 4)),
+    ):
+        expected = 10 * (P @ cost).argmin(axis=1)
+        assert_array_equal(model.predict(X, rule="cost", cost=cost), expected)
+        large = np.ldexp(cost, 1000)
+        assert_array_equal(model.predict(X, rule="cost", cost=large), expected)
 
 
 @which(takes="cost")
@@ -380,22 +350,6 @@ def test_the_cost_of_a_model_is_that_of_its_rule(method):
     other = 1 - np.eye(4)
     expected = (model.predict_proba(X) @ other).argmin(axis=1)
     assert_array_equal(model.predict(X, rule="cost", cost=other), expected)
-
-
-@every_method
-def test_the_cost_rule_takes_any_finite_matrix(method):
-    X, model = with_probabilities(method)
-    P = model.predict_proba(X)
-    rng = np.random.default_rng(0)
-    for cost in (
-        rng.normal(size=(4, 4)),  # gains on and off the diagonal
-        np.array([[0, 2, 1, 3], [1, 0, 1, 0], [0, 0, 0, 0], [5, 1, 4, 0.0]]),
-        np.ones((4, 4)),
-    ):
-        expected = 10 * (P @ cost).argmin(axis=1)
-        assert_array_equal(model.predict(X, rule="cost", cost=cost), expected)
-        large = np.ldexp(cost, 1000)
-        assert_array_equal(model.predict(X, rule="cost", cost=large), expected)
 
 
 @pytest.mark.parametrize("r", [2, *slow(3, 7)])
@@ -455,18 +409,11 @@ def test_the_link_is_an_addition_to_the_model(method):
             plain.predict(X, rule=rule)
     with pytest.raises(ValueError, match="fit it with probability=True"):
         plain.predict_proba(X)
-
-
-@which(takes="probability")
-def test_the_folds_are_drawn_by_rng(method):
-    X, y = sample(60, 3)
     rngs = (3, np.random.default_rng(3), 3, 4)
     links = [method(X, y, probability=True, rng=rng).link for rng in rngs]
     a, b, c, d = (link.offsets.tolist() for link in links)
     assert a == b == c != d
 
-
-# The same kernel in other clothes
 
 NAMED = [
     ("rbf", kernels.RBF(0.3), {"gamma": 0.3}),
@@ -549,9 +496,6 @@ def test_missing_entries_are_taken_as_such(method):
     assert_array_equal(unknown[0], unknown[1])
 
 
-# Bases
-
-
 WITH_BASIS = [
     m for m in METHODS if m.can("basis", "kernel") and "basis" not in m.variant
 ]
@@ -623,8 +567,6 @@ def test_a_basis_of_a_precomputed_matrix_is_that_of_its_rows(method):
         ):
             method(K, y, **options | {"basis": [0]})
 
-
-# Paths
 
 VALUES = {  # of what may vary along a path: what the others have at their defaults
     "C": [0.1, 1.0, 30.0], "C2": [0.3], "epsilon": [0.4], "ridge": [1e-4, 1e-2, 1.0],

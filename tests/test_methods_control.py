@@ -15,7 +15,6 @@ from hypothesis import settings
 from internals import (
     Monitor,
     OutOfTime,
-    Points,
     Stopped,
     at_work,
     check_cancelled,
@@ -43,8 +42,6 @@ def warned(fit, *args, match, **options):
     return model, caught[0]
 
 
-# The callback
-
 # Others count a step that is begun, or the steps of all ranks and trials
 ENDS_AS_REPORTED = {
     "npsvor", "svorim", "svorex", "shashua_levin", "redsvm", "svc", "svr", "cssvc",
@@ -53,7 +50,7 @@ ENDS_AS_REPORTED = {
 
 
 @every_method
-def test_a_callback_sees_the_state(method):
+def test_a_callback_sees_the_state_and_what_it_raises_passes_through(method):
     X, y = sample(200, 4)
     states = []
     watched = method.cut_short(X, y, callback=states.append)
@@ -74,10 +71,20 @@ def test_a_callback_sees_the_state(method):
     assert states[-1].n_iter <= record.n_iter
     # one that says nothing changes nothing
     assert solution(watched) == solution(method.cut_short(X, y))
+    X, y = sample(60, 3)
+    error = LookupError("from the callback")
+
+    def fail(state):
+        raise error
+
+    with pytest.raises(LookupError) as caught:
+        method(X, y, callback=fail)
+    assert caught.value is error
+    method.cut_short(X, y)  # nothing is left broken
 
 
 @every_method
-def test_a_callback_that_returns_a_true_value_ends_the_fit(method):
+def test_a_callback_or_a_limit_of_time_ends_a_fit(method):
     X, y = method.endless_rows()
     states = []
 
@@ -97,28 +104,6 @@ def test_a_callback_that_returns_a_true_value_ends_the_fit(method):
     assert c.tol == states[0].tol
     assert np.isfinite(method.numbers(model, X[:9])).all()
     assert set(model.predict(X[:9]).tolist()) <= set(y.tolist())
-
-
-@every_method
-def test_what_a_callback_raises_passes_through(method):
-    X, y = sample(60, 3)
-    error = LookupError("from the callback")
-
-    def fail(state):
-        raise error
-
-    with pytest.raises(LookupError) as caught:
-        method(X, y, callback=fail)
-    assert caught.value is error
-    method.cut_short(X, y)  # nothing is left broken
-
-
-# Limits
-
-
-@every_method
-def test_max_time_ends_a_fit(method):
-    X, y = method.endless_rows()
     model, _ = warned(
         method, X, y, **method.endless, max_time=1e-3,
         match=r": max_time after \d+ steps, .*; raise max_time or (tol|lower n_rounds)",
@@ -156,35 +141,6 @@ def test_whenever_time_is_up_there_is_a_model_that_says_so(method, up_after, tmp
         if asked == 0:
             assert model.convergence.status is Status.MAX_TIME
     assert ends <= {Status.MAX_TIME, Status.CONVERGED, Status.N_EPOCHS}
-
-
-@pytest.mark.parametrize(
-    ("fit", "options"), [(ordinal.fit_svorim, {"C": 10.0}), (ordinal.fit_npsvor, {})]
-)
-def test_scores_for_which_there_is_no_time_are_those_of_the_steps(
-    fit, options, monkeypatch
-):
-    """They have the rounding of K in single precision; what they are a model of has
-    not, and has not converged by them."""
-    X, y = sample(200, 4, noise=1.0)
-    asked, judge = [], Points.judge
-
-    def out_of_time(self):
-        asked.append(self.f.copy())
-        judge(self)
-        asked.append(self.f.copy())
-        self.f[:] = asked[-2]
-        raise OutOfTime
-
-    monkeypatch.setattr(Points, "judge", out_of_time)
-    with pytest.warns(ConvergenceWarning, match="max_time"):
-        model = fit(X, y, **options, max_time=60.0)
-    assert_allclose(asked[0], asked[1], atol=1e-4)
-    assert (asked[0] != asked[1]).any()
-    monkeypatch.undo()
-    assert_allclose(
-        model.decision_function(X), fit(X, y, **options).decision_function(X), atol=0.02
-    )
 
 
 @pytest.mark.parametrize("folds", [1, 3, 5])
@@ -327,9 +283,6 @@ def test_a_record_holds_plain_numbers(method):
         assert c.violation == max(part.violation for part in c.parts)
         assert_allclose(c.primal, sum(part.primal for part in c.parts), rtol=1e-12)
         assert_allclose(c.dual, sum(part.dual for part in c.parts), rtol=1e-12)
-
-
-# Ctrl-C
 
 
 # Each kind of loop that Ctrl-C may find

@@ -67,7 +67,7 @@ def example(method, form):
 
 
 @every_form
-def test_a_model_survives_file_and_pickle(method, form, tmp_path):
+def test_a_model_survives_file_and_pickle_read_only(method, form, tmp_path):
     model, X, options = example(method, form)
     assert type(model) is method.model
     assert isinstance(model, ordinal.Model)
@@ -79,10 +79,6 @@ def test_a_model_survives_file_and_pickle(method, form, tmp_path):
         assert same.predict(X, **options).dtype == model.classes.dtype
         if form == "probability":
             assert_array_equal(same.predict_proba(X), model.predict_proba(X))
-
-
-@every_form
-def test_arrays_of_a_model_and_of_its_copies_are_read_only(method, form):
     model, _, _ = example(method, form)
     protocols = range(2, pickle.HIGHEST_PROTOCOL + 1)
     pickled = [pickle.loads(pickle.dumps(model, protocol)) for protocol in protocols]
@@ -93,7 +89,7 @@ def test_arrays_of_a_model_and_of_its_copies_are_read_only(method, form):
 
 
 @every_method
-def test_the_same_model_gives_the_same_file(method, tmp_path):
+def test_the_same_model_gives_the_same_file_and_has_its_attributes(method, tmp_path):
     model, _, _ = example(method, "dense")
     for name in "ab":
         model.save(tmp_path / name)
@@ -101,9 +97,10 @@ def test_the_same_model_gives_the_same_file(method, tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert (tmp_path / "a").read_bytes() == (tmp_path / "c").read_bytes()
     assert {p.name for p in tmp_path.iterdir()} == {"a", "b", "c"}
+    missing = {name for name in dir(model) if not hasattr(model, name)}
+    of_likelihood = {"aic", "bic", "dof", "p_values", "standard_errors", "z"}
+    assert missing <= of_likelihood | {"coef_by_feature"}  # of a linear kernel
 
-
-# Files that somebody has changed
 
 LARGEST = np.finfo(np.float64).max
 
@@ -214,14 +211,6 @@ def test_a_kernel_that_the_support_does_not_suit_is_refused(method, tmp_path):
         load_edited(model, tmp_path, {"header": of_numbers})
 
 
-@every_form
-def test_fields_are_as_declared(method, form):
-    model, _, _ = example(method, form)
-    check_fields(type(model), fields_of(model))
-    sizes = [size for size in declared(type(model)) if isinstance(size, Array)]
-    assert sizes  # there is something to be held against
-
-
 @pytest.mark.usefixtures("counted_clock")
 @pytest.mark.parametrize("size", [1e-150, 1e-100, 1e20, 1e100])
 @every_method
@@ -290,11 +279,8 @@ def test_a_model_of_any_size_is_refused_or_predicts_finitely(method, form, tmp_p
                 assert np.isfinite(bad.predict_proba(X, **options)).all()
 
 
-# What a reader sees
-
-
 @every_form
-def test_a_model_shows_a_summary(method, form):
+def test_a_model_shows_a_summary_of_fields_as_declared(method, form):
     model, _, _ = example(method, form)
     text = repr(model)
     assert text.startswith(type(model).__name__)
@@ -303,11 +289,6 @@ def test_a_model_shows_a_summary(method, form):
     assert model.convergence.status.value in text
     assert form != "strings" or ("'size', 'age'" in text and "low" in text)
     assert str(model) == text
-
-
-@every_method
-def test_every_attribute_can_be_asked_for(method):
-    model, _, _ = example(method, "dense")
-    missing = {name for name in dir(model) if not hasattr(model, name)}
-    of_likelihood = {"aic", "bic", "dof", "p_values", "standard_errors", "z"}
-    assert missing <= of_likelihood | {"coef_by_feature"}  # of a linear kernel
+    check_fields(type(model), fields_of(model))
+    sizes = [size for size in declared(type(model)) if isinstance(size, Array)]
+    assert sizes  # there is something to be held against

@@ -114,20 +114,9 @@ def test_gaps_in_every_form_are_missing_values_or_refused_with_their_row(method)
         assert_array_equal(found, expected)
 
 
-@every_method
-def test_an_error_names_the_column(method):
-    frame = pd.DataFrame(X40, columns=COLUMNS).astype({"size": object})
-    frame.loc[3, "size"] = "tall"
-    with pytest.raises(TypeError, match=r"^column 'size' of X .*'tall' in row 3"):
-        method(frame, Y40)
-    twice = pd.DataFrame(X40, columns=["a", "a", "b"])
-    with pytest.raises(ValueError, match=r"^X has two columns 'a'"):
-        method(twice, Y40)
-
-
 @pytest.mark.filterwarnings("ignore:.* has the index of X in another order")
 @every_method
-def test_the_rows_of_a_frame_go_by_their_order(method):
+def test_rows_go_by_their_order_and_errors_name_columns(method):
     """Columns are found by name and not by their index."""
     index = np.random.default_rng(0).permutation(40)
     frame = pd.DataFrame(X40, columns=COLUMNS, index=index)
@@ -135,3 +124,10 @@ def test_the_rows_of_a_frame_go_by_their_order(method):
     a = method(frame, pd.Series(Y40), sample_weight=weight)
     b = method(X40, Y40, sample_weight=weight.to_numpy())
     assert_array_equal(method.numbers(a, frame), method.numbers(b, X40))
+    frame = pd.DataFrame(X40, columns=COLUMNS).astype({"size": object})
+    frame.loc[3, "size"] = "tall"
+    with pytest.raises(TypeError, match=r"^column 'size' of X .*'tall' in row 3"):
+        method(frame, Y40)
+    twice = pd.DataFrame(X40, columns=["a", "a", "b"])
+    with pytest.raises(ValueError, match=r"^X has two columns 'a'"):
+        method(twice, Y40)

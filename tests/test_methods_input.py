@@ -198,12 +198,7 @@ def test_symbols_of_the_papers_are_answered_by_the_argument_meant(fit, symbol, a
     assert symbol in glossary.read_text().split("## Symbols of the papers")[1]
 
 
-def test_a_path_says_how_features_are_preprocessed():
-    with pytest.raises(TypeError, match=r"Standardizer .* pass its transform\(X\)$"):
-        ordinal.fit_npsvor_path(X40, Y40, preprocess=Standardizer)
-
-
-def test_searches_and_estimators_know_what_was_meant():
+def test_searches_and_paths_know_what_was_meant():
     for call in (ordinal.model_selection.select, ordinal.model_selection.nested):
         with pytest.raises(TypeError, match=r"'random_state'; did you mean rng=\?$"):
             call(
@@ -216,9 +211,8 @@ def test_searches_and_estimators_know_what_was_meant():
         ordinal.sklearn.SVORIM(n_jobs=1)
     with pytest.raises(TypeError, match=r"'weights'; did you mean sample_weight=\?$"):
         ordinal.cross_conformal(ordinal.fit_svorim, X40, Y40, weights=np.ones(40))
-
-
-def test_a_search_for_arguments_that_a_fit_lacks_says_what_it_can_search():
+    with pytest.raises(TypeError, match=r"Standardizer .* pass its transform\(X\)$"):
+        ordinal.fit_npsvor_path(X40, Y40, preprocess=Standardizer)
     for space in (
         ordinal.model_selection.UniformDesign(gamma=(0.1, 1.0)),
         ordinal.model_selection.CoarseToFine(),
@@ -275,16 +269,12 @@ def test_labels_come_back_in_the_callers_type(method):
 
 
 @every_method
-def test_truth_values_are_two_ranks(method):
+def test_truth_values_and_classes_are_ranks(method):
     model = method(X40, Y40 > 0)
     assert model.classes.tolist() == [False, True]
     assert model.predict(X40).dtype == bool
     expected = method(X40, (Y40 > 0).astype(int))
     assert_array_equal(model.predict(X40), expected.predict(X40) == 1)
-
-
-@every_method
-def test_classes_give_the_order(method):
     backwards = method(X40, NAMES[Y40], classes=NAMES[::-1])
     assert_array_equal(backwards.classes, NAMES[::-1])
     expected = method(X40, 2 - Y40)
@@ -410,17 +400,13 @@ FORMS = {
 
 
 @every_method
-def test_the_form_of_an_array_does_not_matter(method):
+def test_the_form_and_the_type_of_an_array_do_not_matter(method):
     weight = 1.0 + np.arange(40) % 2
     a = method(X40, Y40, sample_weight=weight)
     for name, form in FORMS.items():
         given = [form(array) for array in (X40, Y40, weight)]
         b = method(given[0], given[1], sample_weight=given[2])
         assert_array_equal(method.numbers(a, X40), method.numbers(b, given[0]), name)
-
-
-@every_method
-def test_features_of_another_type_are_the_same_numbers(method):
     for dtype in (np.float32, np.int8, np.uint64, bool):
         X = (np.abs(3 * X40) if dtype is not bool else X40 > 0).astype(dtype)
         a, b = method(X, Y40), method(X.astype(float), Y40)
@@ -633,10 +619,6 @@ def test_kernels_that_make_no_sense_are_refused(method):
     ]:
         with pytest.raises(error, match=message):
             method(X, Y40, **PRECOMPUTED)
-
-
-@which(takes="kernel")
-def test_a_kernel_is_checked_at_every_prediction(method):
     broken = []
     model = method(X40, Y40, kernel=lambda A, B: A @ B.T * (np.nan if broken else 1))
     model.predict(X40)
@@ -759,7 +741,7 @@ def test_every_public_function_and_method_answers_unknown_arguments():
             function(surprise=1)
 
 
-def test_the_public_interface_is_annotated_and_documented():
+def test_the_public_interface_is_annotated_documented_and_short():
     for name, function in public_callables():
         assert inspect.getdoc(function), name
         if inspect.isclass(function):
@@ -769,10 +751,7 @@ def test_the_public_interface_is_annotated_and_documented():
             if parameter.name != "self":
                 assert parameter.annotation is not parameter.empty, (name, parameter)
         assert signature.return_annotation is not signature.empty, name
-
-
-def test_signatures_are_short_enough_to_read():
-    """Evaluated annotations would show the types behind `ArrayLike`, and rules."""
+    # evaluated annotations would show the types behind `ArrayLike`, and rules
     known = public_callables()
     assert len(known) > 300
     for name, thing in known:
@@ -782,14 +761,11 @@ def test_signatures_are_short_enough_to_read():
         assert len(shown) < 1000, name
         assert "numpy._typing" not in shown, name
         assert "Annotated[" not in shown, name
-
-
-def test_the_package_says_that_it_is_typed():
     assert (importlib.resources.files("ordinal") / "py.typed").is_file()
 
 
 @all_methods
-def test_every_option_is_documented(method):
+def test_options_and_models_are_documented(method):
     doc = inspect.getdoc(method.fit)
     for section in ("Parameters", "Returns", "Raises", "Warns", "Examples"):
         assert re.search(rf"^{section}\n-+$", doc, re.M), section
@@ -801,10 +777,6 @@ def test_every_option_is_documented(method):
         known += inspect.getdoc(FITS[name])
     for name in inspect.signature(method.fit).parameters:
         assert re.search(rf"^(\w+, )*{name}(, \w+)* :", known, re.M), name
-
-
-@all_methods
-def test_the_model_is_documented(method):
     for name in ("predict", "predict_proba", method.decision):
         function = getattr(method.model, name)
         doc = inspect.getdoc(function)
@@ -881,12 +853,19 @@ def test_features_beyond_30_medians_are_warned_of(X, named):
     assert str(of_chunks[0].message) == str(caught[0].message)
 
 
-def test_rows_without_weight_are_not_warned_of():
+def test_the_warning_is_of_rows_with_weight_and_its_remedy_helps():
     X, weight = X40.copy(), np.ones(40)
     X[3], weight[3] = (1e6, 0.0, 0.0), 0.0
     ordinal.fit_svorim(X, Y40, sample_weight=weight)
     with pytest.warns(UnscaledFeaturesWarning, match="'x1'"):
         ordinal.fit_svorim(X, Y40)
+    model = ordinal.fit_svorim(large_column(), Y40, preprocess=Standardizer)
+    assert_array_equal(
+        model.predict(large_column()),
+        ordinal.fit_svorim(Standardizer.fit(X40).transform(X40), Y40).predict(
+            Standardizer.fit(X40).transform(X40)
+        ),
+    )
 
 
 @pytest.mark.parametrize(
@@ -898,13 +877,3 @@ def test_kernels_with_scales_of_their_own_are_not_warned_of(kernel):
     if kernel == "precomputed":
         X = X @ np.diag([1.0, 1.0, 1e-6]) @ X.T
     ordinal.fit_svorim(X, Y40, kernel=kernel)
-
-
-def test_the_remedy_of_the_warning_helps():
-    model = ordinal.fit_svorim(large_column(), Y40, preprocess=Standardizer)
-    assert_array_equal(
-        model.predict(large_column()),
-        ordinal.fit_svorim(Standardizer.fit(X40).transform(X40), Y40).predict(
-            Standardizer.fit(X40).transform(X40)
-        ),
-    )

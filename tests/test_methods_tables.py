@@ -67,9 +67,6 @@ def quick(method):
     return {**options, "n_epochs": 1.0} if "n_epochs" in options else options
 
 
-# Doors: of a method, what predicts, and the training table
-
-
 def model_of_numbers(method, folder):
     return method(NUMBERS, Y, **quick(method)), NUMBERS
 
@@ -243,9 +240,6 @@ def test_words_for_a_method_of_numbers_are_named_and_the_way_out_too(method):
         return
     with pytest.raises((TypeError, ValueError), match=r"'(size|colour)'"):
         method(FRAME, Y, **quick(method))
-
-
-# The command, which takes tables of text
 
 
 def written(frame, path, y=None):

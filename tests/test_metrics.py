@@ -77,9 +77,6 @@ def same(value):
     return pytest.approx(value, rel=1e-9, abs=1e-9, nan_ok=True)
 
 
-# Definitions
-
-
 @given(predictions())
 def test_definitions(case):
     labels, a, p, w = case
@@ -170,9 +167,6 @@ def test_rps_is_the_integral_of_the_squared_difference_of_distributions(case):
     assert rps(labels[a], P, labels=labels, sample_weight=w) == same(expected)
 
 
-# Other implementations
-
-
 @given(predictions(), st.sampled_from([1, 0.25]))
 def test_agree_with_scikit_learn_on_numbers(case, unit):
     _, a, p, w = case
@@ -239,13 +233,12 @@ def test_log_loss_agrees_with_scikit_learn(case):
     assert log_loss(labels[a], P, labels=labels, sample_weight=w) == same(theirs)
 
 
-# Cases
-
-
-def test_log_loss_is_not_clipped():
+def test_log_loss_is_not_clipped_and_probabilities_may_be_rounded():
     P = [[1.0, 0.0], [0.0, 1.0]]
     assert log_loss([1, 1], P, labels=[1, 2]) == math.inf
     assert log_loss([1, 1], P, labels=[1, 2], sample_weight=[1, 0]) == 0
+    P = np.array([[0.333, 0.333, 0.333]], dtype=np.float16)
+    assert rps([2], P, labels=[1, 2, 3]) == pytest.approx(2 / 9, rel=2e-3)
 
 
 @pytest.mark.slow
@@ -265,9 +258,6 @@ def test_numbers_are_taken_as_they_are_unless_labels_rank_them():
     assert (amae([1, 1, 9], [1, 3, 1]), mmae([1, 1, 9], [1, 3, 1])) == (4.5, 8)
     assert accuracy_off([1, 1, 9], [2, 3, 9]) == pytest.approx(2 / 3)
     assert accuracy_off([1, 1, 9], [2, 3, 9], labels=[1, 2, 3, 9], k=2) == 1
-
-
-def test_distances_of_numbers_at_the_edge():
     far = [2**63 - 1, -(2**63)]
     assert mae(far, far[::-1]) == 2.0**64
     assert mae([2**62 + 1], [2**62]) == 1  # where doubles are 1024 apart
@@ -277,6 +267,10 @@ def test_distances_of_numbers_at_the_edge():
         with pytest.raises(ValueError, match=r"-1e\+308 and 1e\+308, whose dist"):
             metric([1e308], [-1e308])
     assert mae([1e308], [-1e308], labels=[-1e308, 1e308]) == 1
+    true, pred = [1, 2, 2], [1, 1, 2]
+    for name, metric in METRICS.items():
+        huge = metric(true, pred, sample_weight=[1.5e308] * 3)
+        assert huge == same(metric(true, pred)), name
 
 
 @pytest.mark.parametrize(
@@ -305,13 +299,6 @@ def test_ordered_categories_that_are_numbers_are_ranks():
         mae(loose, [10, 10])
 
 
-def test_huge_weights_do_not_overflow():
-    true, pred = [1, 2, 2], [1, 1, 2]
-    for name, metric in METRICS.items():
-        huge = metric(true, pred, sample_weight=[1.5e308] * 3)
-        assert huge == same(metric(true, pred)), name
-
-
 @EVERY
 def test_tiny_weights_count_as_none(metric):
     # cem: between 2 and 3 there is next to nothing, where logarithms are large
@@ -327,9 +314,6 @@ def test_tiny_weights_count_as_none(metric):
         ms,
     ):  # where a class counts, however little it weighs
         assert tiny == same(none)
-
-
-# Errors
 
 
 @pytest.mark.parametrize(
@@ -386,18 +370,6 @@ def test_bad_probabilities(true, proba, options, error, message):
             metric(true, proba, **options)
 
 
-def test_probabilities_may_be_rounded():
-    P = np.array([[0.333, 0.333, 0.333]], dtype=np.float16)
-    assert rps([2], P, labels=[1, 2, 3]) == pytest.approx(2 / 9, rel=2e-3)
-
-
-def test_bad_options():
-    with pytest.raises(ValueError, match=r"^weights must be one of 'linear', 'quad"):
-        kappa([1, 2], [1, 2], weights=None)
-    with pytest.raises(ValueError, match="k must be a finite number >= 0, got -1"):
-        accuracy_off([1, 2], [1, 2], -1)
-
-
 def test_messages_name_the_argument():
     with pytest.raises(TypeError, match=r"^y_true must hold integers or strings"):
         mze([1j], [1])
@@ -409,3 +381,7 @@ def test_messages_name_the_argument():
     far = [0.0, 1.0, 1.7e308]
     with pytest.raises(ValueError, match=r"7e.308, whose distances .*: pass labels"):
         mae(far, far)
+    with pytest.raises(ValueError, match=r"^weights must be one of 'linear', 'quad"):
+        kappa([1, 2], [1, 2], weights=None)
+    with pytest.raises(ValueError, match="k must be a finite number >= 0, got -1"):
+        accuracy_off([1, 2], [1, 2], -1)

@@ -39,9 +39,6 @@ def same(a, b, rows=X):
     assert_array_equal(a.predict(rows), b.predict(rows))
 
 
-# Fits
-
-
 @which(fast={"pom", "svorim-basis"})
 def test_every_method_drops_rows_without_a_label(method):
     model = method(X, Y, missing_labels="drop")
@@ -61,9 +58,11 @@ def test_every_method_drops_rows_without_a_label(method):
             method(X, y, **({} if y is Y else {"classes": NAMES}))
 
 
-def test_arguments_with_one_entry_per_row_are_those_that_go_along():
+def test_arguments_with_one_entry_per_row_go_along_and_bases_are_accepted():
     every = {name for method in methods(every=True) for name in method.by_row}
     assert {*every, "sample_weight"} == set(BY_ROW)
+    a = fit_svorim(X, Y, basis=X[:10], missing_labels="drop")
+    same(a, fit_svorim(X[KEEP], Y[KEEP], basis=X[:10]))
 
 
 LABELS = {
@@ -170,9 +169,6 @@ def test_sources_of_chunks():
         fit_svorim(Source(Y), None, **given)
 
 
-# Searches, comparisons, prediction sets and estimators
-
-
 def test_searches_drop_rows_and_renumber_splits():
     folds = [(np.setdiff1d(np.arange(60), t), t) for t in np.split(np.arange(60), 3)]
     place = np.full(60, -1)
@@ -249,9 +245,6 @@ def test_estimators():
     assert_array_equal(a.predict(X), b.predict(X))
 
 
-# What is refused
-
-
 def test_what_numbers_rows_or_stays_elsewhere_is_refused(tmp_path):
     K = X @ X.T
     mapped = np.memmap(tmp_path / "X", dtype=float, mode="w+", shape=X.shape)
@@ -275,8 +268,3 @@ def test_what_numbers_rows_or_stays_elsewhere_is_refused(tmp_path):
             ValueError, match=r"y_true .*row 0: drop the rows without a label$"
         ):
             metrics.mae(true, true, **({} if true is Y else {"labels": NAMES}))
-
-
-def test_fits_with_a_basis_of_rows_are_accepted():
-    a = fit_svorim(X, Y, basis=X[:10], missing_labels="drop")
-    same(a, fit_svorim(X[KEEP], Y[KEEP], basis=X[:10]))

@@ -47,24 +47,22 @@ def test_splits_are_stratified_disjoint_and_complete(case, seed):
             assert np.all(tested <= np.ceil(quota))
 
 
-def test_largest_remainders_get_the_rows_left_over():
+def test_hold_outs_are_drawn_evenly():
     y = np.repeat([0, 1, 2], [50, 30, 20])
     ((_, test_idx),) = stratified_holdout(y, 1, test_size=7)  # shares 3.5, 2.1, 1.4
     assert np.bincount(y[test_idx]).tolist() == [4, 2, 1]
-
-
-def test_ties_are_drawn_anew():
     y = np.repeat(np.arange(8), 2)  # every share is a half
     splits = stratified_holdout(y, 400, test_size=4)
     tested = Counter(rank for _, test_idx in splits for rank in y[test_idx].tolist())
     # 1600 draws over 8 ranks: binomial (400, 1/2), deviation 10
     assert all(abs(tested[rank] - 200) < 50 for rank in range(8))
-
-
-def test_every_row_is_tested_about_equally_often():
     splits = stratified_holdout(np.repeat([1, 2], 20), 1000, test_size=10)
     tested = np.bincount(np.concatenate([test_idx for _, test_idx in splits]))
     assert np.all(np.abs(tested - 250) < 70)  # binomial (1000, 1/4), deviation 14
+    y = np.arange(40) % 3
+    a = stratified_holdout(y, 2)
+    b = stratified_holdout(np.array(["a", "b", "c"])[y], 2)
+    assert all(np.array_equal(s[1], t[1]) for s, t in zip(a, b, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -85,13 +83,6 @@ def test_a_seed_fixes_the_splits(make, n):
     assert len(make(y)) == n
     assert_array_equal(a, b)
     assert not np.array_equal(a, c)
-
-
-def test_only_equality_of_labels_matters():
-    y = np.arange(40) % 3
-    a = stratified_holdout(y, 2)
-    b = stratified_holdout(np.array(["a", "b", "c"])[y], 2)
-    assert all(np.array_equal(s[1], t[1]) for s, t in zip(a, b, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -145,9 +136,6 @@ def test_bad_folds(y, n_splits, message):
         stratified_kfold(y, n_splits)
 
 
-# Growing training sets
-
-
 @given(labels_and_size(), st.integers(0, 99), st.integers(2, 6))
 def test_training_sets_grow_with_every_rank_in_its_share(case, seed, k):
     y, n_test = case
@@ -185,9 +173,6 @@ def test_sizes_are_numbers_of_rows_or_shares_of_them():
         splits = learning_splits(y, sizes, n_splits=1)
         assert [train.size for train, _ in splits] == expected
     assert learning_splits(y)[0][0].tolist() == learning_splits(y)[0][0].tolist()
-
-
-def test_growing_sets_keep_groups_whole():
     y, group = np.tile([1, 2, 3], 20), np.repeat(np.arange(20), 3)
     for train, test in learning_splits(y, 3, n_splits=4, groups=group):
         assert not np.isin(group[train], group[test]).any()

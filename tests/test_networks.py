@@ -77,9 +77,6 @@ def of_outputs(loss, S, t):
     return value, by_S, by_t
 
 
-# What a model says it is, from raw data
-
-
 def raw_loss(name, Z, rank, share, U, V, b, l2):
     """(P) written down anew: standardised rows Z with a last column of ones, and the
     offsets of the outputs or the thresholds b."""
@@ -164,9 +161,6 @@ def test_ranks_that_no_line_tells_apart_are_learned(fit):
     model = fit(X, y)
     assert (model.predict(new) == wanted).mean() > 0.93
     assert (ordinal.fit_pom(X, y).predict(new) == wanted).mean() < 0.6
-
-
-# Outputs that are out of order
 
 
 @pytest.mark.parametrize("far", [0.0, 40.0, 190.0])
@@ -259,9 +253,6 @@ def test_slopes_below_the_hidden_units(n):
     assert_allclose(H, expected, atol=1e-13)
 
 
-# Starts, chunks, forms of X
-
-
 def test_the_best_of_several_starts_is_kept():
     X, y = sample(90, 4, noise=2.0)
     options = {"n_hidden": 4, "l2": 1e-3}
@@ -311,7 +302,7 @@ def test_rows_that_are_not_kept_and_sparse_ones_change_no_bit(name, monkeypatch)
         )
 
 
-def test_chunks_add_up():
+def test_chunks_add_up_and_have_fewer_rows_of_many_ranks(monkeypatch):
     X, y = sample(500, 4)
     objective, x = objective_of("nnor", X, y)
     value, gradient = objective(x)
@@ -319,9 +310,6 @@ def test_chunks_add_up():
     again, slopes = objective(x)
     assert again == pytest.approx(value, rel=1e-13)
     assert_allclose(slopes, gradient, atol=1e-14)
-
-
-def test_of_many_ranks_a_chunk_has_fewer_rows(monkeypatch):
     monkeypatch.setattr(training, "_SPACE", 200_000)
     y = np.repeat(np.arange(500), 2)
     X = y[:, None] + np.random.default_rng(0).normal(size=(1000, 1))
@@ -330,20 +318,6 @@ def test_of_many_ranks_a_chunk_has_fewer_rows(monkeypatch):
     assert np.isfinite(objective(x)[1]).all()
     model = ordinal.companions.fit_nnor(X, y, max_iter=3, tol=10.0)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
-
-
-def test_hidden_units_lie_between_one_and_minus_one():
-    X, y = sample(60, 3)
-    model = ordinal.companions.fit_nnor(X, y, n_hidden=7)
-    assert model.n_hidden == 7
-    H = model.hidden(X)
-    assert H.shape == (60, 7)
-    assert np.abs(H).max() <= 1
-    with pytest.raises(ValueError, match=r"^scores of the rows of X must be finite"):
-        replace(model, scale=np.full(3, 1e-300)).decision_function(X * 1e300)
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(
@@ -368,17 +342,22 @@ def test_bad_arguments_are_refused_before_any_work(fit, options, message, monkey
         fit(X, y, **options)
 
 
-def test_unknown_losses_and_links_are_refused():
+def test_what_is_no_network_is_refused(tmp_path):
     X, y = sample(20, 3)
     with pytest.raises(ValueError, match=r"^loss must be one of 'cross_entropy', 'squ"):
         ordinal.companions.fit_nnor(X, y, loss="hinge")
     with pytest.raises(ValueError, match=r"^link must be one of 'logit', 'probit', "):
         ordinal.companions.fit_nnpom(X, y, link="log")
-
-
-def test_outputs_that_do_not_fit_the_ranks_are_refused(tmp_path):
     X, y = sample(60, 4)
     model = ordinal.companions.fit_nnor(X, y)
     bad = replace(model, observed=np.array([True, True, False, True]))
     with pytest.raises(ValueError, match="observed must name one rank more"):
         bad.save(tmp_path / "bad")
+    X, y = sample(60, 3)
+    model = ordinal.companions.fit_nnor(X, y, n_hidden=7)
+    assert model.n_hidden == 7
+    H = model.hidden(X)
+    assert H.shape == (60, 7)
+    assert np.abs(H).max() <= 1
+    with pytest.raises(ValueError, match=r"^scores of the rows of X must be finite"):
+        replace(model, scale=np.full(3, 1e-300)).decision_function(X * 1e300)

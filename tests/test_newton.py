@@ -75,21 +75,15 @@ def test_what_leaves_the_box_ends_on_it_and_the_rest_at_their_best():
     assert_allclose(new, best, atol=1e-9)
 
 
-def test_an_indefinite_matrix_has_no_step():
+def test_there_is_no_step_where_none_is_worth_it():
     M, slope, E = well_posed(20, 1)
     box = np.full(20, 9.0)
     M[4, 4] = -0.1
     assert step(M, slope, np.zeros(20), -box, box, E) is None
-
-
-def test_where_nothing_can_be_gained_there_is_no_step():
     M, slope, E = well_posed(20, 2)
     zero, box = np.zeros(20), np.full(20, 9.0)
     assert step(M, zero, zero, -box, box, E) is None
     assert step(M, slope, zero, zero, zero, E) is None
-
-
-def test_a_large_step_that_most_variables_cut_short_is_not_worth_it():
     # of 513 variables half want to be 9 higher and half 9 lower
     for m, moves in [(512, True), (513, False)]:
         slope = np.where(np.arange(m) % 2, 9.0, -9.0)

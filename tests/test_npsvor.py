@@ -337,12 +337,17 @@ def test_polished_admm_is_smo(case, form):
     assert np.all(np.abs(a.dual - b.dual) <= a.gap.clip(0) + b.gap.clip(0) + slack)
 
 
-def test_the_polish_starts_from_admm():
+def test_the_polish_starts_from_admm_and_admm_from_the_papers_defaults():
     X, y = sample(80, 3)
     cold, warm = fit_npsvor(X, y), fit_npsvor(X, y, polish=True, **ADMM_TIGHT)
     assert by_rank(warm).n_iter.sum() < 0.7 * by_rank(cold).n_iter.sum()
     rough = fit_npsvor(X, y, **ADMM_TIGHT)
     assert_allclose(warm.decision_function(X), rough.decision_function(X), atol=2e-3)
+    a = fit_npsvor(X, y, solver="admm")
+    b = fit_npsvor(X, y, solver="admm", rho=1.0, e_abs=1e-2, e_rel=1e-2)
+    assert solution(a) == solution(b)
+    assert by_rank(a).violation.max() <= a.convergence.tol == 1.0
+    assert by_rank(a).gap.max() > 0
 
 
 def test_a_number_of_steps_is_a_point_of_a_search():
@@ -419,15 +424,6 @@ def test_where_admm_begins_and_ends_is_checked(options, error, message):
         fit_npsvor(X, y, **options)
 
 
-def test_admm_has_the_papers_defaults():
-    X, y = sample(80, 3)
-    a = fit_npsvor(X, y, solver="admm")
-    b = fit_npsvor(X, y, solver="admm", rho=1.0, e_abs=1e-2, e_rel=1e-2)
-    assert solution(a) == solution(b)
-    assert by_rank(a).violation.max() <= a.convergence.tol == 1.0
-    assert by_rank(a).gap.max() > 0
-
-
 def assert_close_models(a, b, X, atol):
     assert_array_equal(by_rank(a).n_iter, by_rank(b).n_iter)
     assert_allclose(a.decision_function(X), b.decision_function(X), atol=atol)
@@ -449,10 +445,17 @@ def test_every_point_of_a_path_is_certified(case, values):
         assert_certified(case._replace(C=C), model, g)
 
 
-def test_a_path_starts_from_the_last_point():
+def test_a_path_starts_from_the_last_point_and_warns_of_those_that_fall_short():
     X, y = sample(200, 4)
     twice = fit_npsvor_path(X, y, [{"C": 5.0}] * 2)
     assert by_rank(twice[1]).n_iter.sum() < by_rank(twice[0]).n_iter.sum() / 3
+    X, y = sample(60, 3)
+    points = [{"C": 1e-3}, {"C": 1e3}]
+    with pytest.warns(ConvergenceWarning, match="^fit_npsvor_path: max_iter") as caught:
+        models = fit_npsvor_path(X, y, points, max_iter=150)
+    assert [m.convergence.converged for m in models] == [True, False]
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
 
 
 # Low rank
@@ -486,12 +489,15 @@ def test_basis_rows_may_be_named(kernel):
     assert_allclose(by_rank(named).primal, by_rank(chosen).primal, rtol=1e-6)
 
 
-def test_basis_rows_that_depend_on_the_others_are_left_out():
+def test_a_basis_leaves_out_rows_that_the_others_span():
     X, y = sample(60, 3)  # of two features, which as many rows span
     options = {"solver": "admm", "kernel": "linear", "probability": True}
     model = fit_npsvor(X, y, basis=np.arange(20), **options)
     assert len(model.support) == X.shape[1]
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+    X, y = sample(30, 3)
+    model = fit_npsvor(np.tile(X, (3, 1)), np.tile(y, 3), solver="admm", basis=80)
+    assert len(model.support) == 30
 
 
 @pytest.mark.parametrize(
@@ -590,12 +596,6 @@ def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
         assert a.coef.shape == b.coef.shape
 
 
-def test_a_factor_stops_where_duplicate_rows_leave_nothing():
-    X, y = sample(30, 3)
-    model = fit_npsvor(np.tile(X, (3, 1)), np.tile(y, 3), solver="admm", basis=80)
-    assert len(model.support) == 30
-
-
 # Stopping and reporting
 
 
@@ -613,16 +613,6 @@ def test_every_part_of_a_fit_is_watched_against_its_own_tolerance():
     assert model.convergence.tol == 1e-4
 
 
-def test_a_path_warns_of_the_points_that_fall_short():
-    X, y = sample(60, 3)
-    points = [{"C": 1e-3}, {"C": 1e3}]
-    with pytest.warns(ConvergenceWarning, match="^fit_npsvor_path: max_iter") as caught:
-        models = fit_npsvor_path(X, y, points, max_iter=150)
-    assert [m.convergence.converged for m in models] == [True, False]
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
-
-
 def test_a_tiny_cache_reaches_the_same_optimum():
     X, y = sample(2000, 4)  # more rows than any cache holds at the least
     small = fit_npsvor(X, y, C=10.0, cache_mb=0.01)
@@ -637,17 +627,7 @@ DEPENDENT_ROWS = np.full((14, 3), -1.1416015625)
 DEPENDENT_ROWS[[0, 1, 3, 6], [0, 0, 1, 1]] = -2.0, 0.16809082, 1.0, 0.0
 
 
-def test_a_tolerance_below_the_resolution_of_float32_rows_ends_soon():
-    y = [0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
-    options = {"C": 0.03, "C2": 30.1, "epsilon": 0.0, "kernel": "linear"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        c = by_rank(fit_npsvor(DEPENDENT_ROWS, y, tol=1e-6, **options))
-    assert c.status in (Status.CONVERGED, Status.STALLED)
-    assert c.n_iter.max() < 1_000_000
-
-
-def test_a_direction_without_curvature_does_not_stall_the_fit():
+def test_a_fit_ends_soon_where_rows_depend():
     """Five free rows in four dimensions: K in float gives the fifth a curvature."""
     x = [1.5, -1, -1, 2.53125, 2.125, -1.5, 0, 2.125, 2.125]
     y = [0, 0, 0, 0, 2, 0, 1, 0, 0]
@@ -656,9 +636,13 @@ def test_a_direction_without_curvature_does_not_stall_the_fit():
     c = by_rank(fit_npsvor(np.array(x)[:, None], y, C=1e4, **options))
     assert c.converged
     assert c.n_iter.max() < 100_000
-
-
-def test_newton_steps_keep_the_sum_at_zero():
+    y = [0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
+    options = {"C": 0.03, "C2": 30.1, "epsilon": 0.0, "kernel": "linear"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        c = by_rank(fit_npsvor(DEPENDENT_ROWS, y, tol=1e-6, **options))
+    assert c.status in (Status.CONVERGED, Status.STALLED)
+    assert c.n_iter.max() < 1_000_000
     a = 0.03125
     X = [[a, -3.0], [a, 0], [a, a], [0, -1.0], [0, a], [a, -1.0], *[[a, a]] * 5]
     y = np.array([0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0])

@@ -301,9 +301,6 @@ def test_features_that_say_nothing_have_no_effects():
     single = ordinal.companions.fit_ofmhs(X[:, :1], y)
     assert single.pairs.shape == (1, 1)
     assert single.n_main == 1
-
-
-def test_more_pairs_than_rows():
     X, y = sample(40, 15, noise=0.5)
     model = ordinal.companions.fit_ofmhs(X, y, l1=1e-3)
     assert model.convergence.converged

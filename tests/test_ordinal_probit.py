@@ -188,9 +188,6 @@ def test_probabilities_of_a_row_sum_to_one(means, widths, log_v):
     assert_allclose(out[near], expected[near], rtol=1e-9, atol=1e-12)
 
 
-# Sites
-
-
 def sweep(h, A, p, e, v, rank, b, gap, step=1.0, weight=1.0):
     """A sweep of one row with posterior N(h, A) and site (p, e = p m)."""
     site = np.array([[p], [e]], dtype=float)
@@ -289,9 +286,6 @@ def test_a_latent_value_that_is_known_has_no_distance():
     log_P, g, w = loss(0.0, 1.0, 1, b, gaps(b))[:, 0]
     assert_allclose(out[:2], [log_P, g], rtol=1e-14)
     assert_allclose(site, [w, g], rtol=1e-12)
-
-
-# Slopes by hyperparameters
 
 
 @given(st.integers(2, 6), st.floats(-2, 1), st.floats(-2, 2), st.integers(0, 2**32 - 1))

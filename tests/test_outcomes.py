@@ -365,12 +365,9 @@ def test_arguments_that_do_not_fit(given, message):
         model.predictions(X, **given)
 
 
-def test_cells_of_mixed_models_need_rows():
+def test_cells_and_means_need_rows_and_numbers():
     with pytest.raises(ValueError, match="predictions of cells needs X with random"):
         mixed("cumulative").predictions(by={"x1": [0]})
-
-
-def test_labels_without_numbers_need_values():
     model = ordinal.fit_pom("Sat ~ Infl", housing(), sample_weight="Freq")
     with pytest.raises(ValueError, match="kind='mean' needs labels that are numbers"):
         model.predictions(kind="mean")

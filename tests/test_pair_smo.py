@@ -113,9 +113,6 @@ def first(s):
     return SimpleNamespace(**arrays, status=getattr(s, "status", None))
 
 
-# (Q), (KKT) and the gap from their formulas
-
-
 def value(p, s):
     beta = s.g.sum(axis=0)
     return (
@@ -220,9 +217,6 @@ def assert_certified(p, s, tol):
     assert -of_value <= gap(p, s) <= bound_on_gap(p, s) + of_value
 
 
-# Random programs
-
-
 @given(programs())
 def test_the_result_is_optimal(p):
     s = solved(p)
@@ -276,9 +270,6 @@ def test_a_step_limit_is_kept_and_leaves_a_certified_point(data, p, steps):
     assert_certified(p, s, max(s.violation, 1e-6))
 
 
-# Larger ones, of several blocks
-
-
 def ranks(kind, n=400, T=4, C=30.0, noise=4.0):
     """SVORIM, SVOREX or REDSVM with weights, on ranks that the noise sets at odds."""
     X, y = sample(n, T + 1, seed=1, noise=noise)
@@ -303,39 +294,6 @@ def test_every_tolerance_is_reached(kind, tol):
     assert s.mu.any() == p.terms.coupled  # the order of SVOREX does bind here
 
 
-@every_kind
-@pytest.mark.parametrize(("n", "held"), [(400, 400), (120, 20)])
-def test_the_number_of_threads_does_not_change_a_byte(kind, n, held):
-    p = ranks(kind, n=n)
-
-    def solution(n_threads):
-        rows = Gram(kernels.Precomputed(), p.K, 1e-9, n_threads, held)
-        assert rows.capacity == held
-        return solved(p, rows=rows, tol=1e-2, n_threads=n_threads)
-
-    a = solution(1)
-    for n_threads in (2, 3, 8):
-        b = solution(n_threads)
-        for name in ("g", "z", "mu", "f", "low", "up"):
-            assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), name
-        assert (a.violation, a.n_iter) == (b.violation, b.n_iter)
-    assert a.status is Status.CONVERGED
-    assert_certified(p, a, 1e-2)
-
-
-@pytest.mark.slow
-@every_kind
-def test_many_thresholds(kind):
-    T = 50
-    p = ranks(kind, n=200, T=T)
-    few = Gram(kernels.Precomputed(), p.K, 1e-9, 1, least_rows(T))
-    for rows in (gram(p.K), few):
-        s = solved(p, rows=rows)
-        assert s.status is Status.CONVERGED
-        assert_certified(p, s, 1e-6)
-        assert not p.terms.coupled or np.count_nonzero(s.mu) > 2
-
-
 @pytest.mark.slow
 @every_kind
 def test_more_thresholds_than_a_block_has_groups(kind):
@@ -348,30 +306,6 @@ def test_more_thresholds_than_a_block_has_groups(kind):
         s = solved(p, rows=rows, tol=1e-3)
         assert s.status is Status.CONVERGED
         assert_certified(p, s, 1e-3)
-
-
-@every_kind
-def test_f_follows_every_change_of_g(kind, monkeypatch):
-    """Blocks and Newton steps add float32 rows of K to f, and no more."""
-    n = 2049  # a strip of f is 2048
-    p = ranks(kind, n=n, C=1.0)
-    judge, seen = Points.judge, []
-
-    def spy(self):
-        f, beta = self.f[0].copy(), self.g[0].sum(axis=0)
-        violation = judge(self)
-        before = seen[-1] if seen else np.zeros(n)
-        change = np.abs(beta - before).sum()
-        assert_allclose(f, self.f[0], atol=6e-8 * change + 1e-12 * np.abs(beta).sum())
-        seen.append(beta)
-        return violation
-
-    monkeypatch.setattr(Points, "judge", spy)
-    solved(p, tol=1e-3, n_threads=2)
-    assert seen[0].any()  # from 0 to there by blocks and Newton steps alone
-
-
-# Newton steps
 
 
 @given(st.data(), programs())
@@ -427,24 +361,7 @@ def test_one_newton_step_ends_it_where_no_other_bound_is_met(kind, sums, b, mass
     assert_allclose(point.mu, -np.cumsum([0, *sums]) * p.terms.coupled, atol=1e-8)
 
 
-def test_a_newton_step_ends_where_a_tie_does():
-    start = np.zeros((3, 12))
-    start[0, 3], start[2, 2] = -0.2, 0.2
-    # were they tied at the optimum, mass would have to move down
-    p, points, _ = newton_case("coupled", (0.5, 0.2, -0.7), (0.1, 0.1, 0.1), start)
-    point = first(points)
-    before = value(p, point)
-    assert newton_step(points, 0)
-    assert_feasible(p, point, of_sum=1e-14)
-    assert_allclose(point.mu.sum(), 0.2 + point.mu.min(), atol=0.2)
-    assert min(point.mu[1:-1]) <= 1e-15
-    assert value(p, point) < before
-
-
-# Exact cases
-
-
-def test_coupled_thresholds_that_cross_are_tied():
+def test_closed_forms():
     # g = (-mu, mu), value mu^2 - (s_1 - s_2) mu: mu = 1 and both f + slope are 0
     lo, hi = np.array([[-9.0, 0], [0, 0]]), np.array([[0.0, 0], [0, 9]])
     slope = np.array([[1.0, 0], [0, -1]])
@@ -458,16 +375,31 @@ def test_coupled_thresholds_that_cross_are_tied():
     assert_array_equal(s.g, np.zeros((2, 2)))
     assert_array_equal(s.mu, np.zeros(3))
     assert s.status is Status.CONVERGED
-
-
-def test_a_tie_is_given_up_where_it_does_not_pay():
-    # the same slopes on thresholds in order: the start's mu is all to be undone
-    lo, hi = np.array([[-9.0, 0], [0, 0]]), np.array([[0.0, 0], [0, 9]])
     slope = np.array([[-1.0, 0], [0, 1]])
     p = Program(np.eye(2), Terms.linear(lo, hi, slope, coupled=True))
     s = solved(p, np.array([[-0.7, 0], [0, 0.7]]))
     assert_array_equal(s.g, np.zeros((2, 2)))
     assert_array_equal(s.mu, np.zeros(3))
+    # value (K + 1 / price) g^2 / 2 + slope g and z = -g
+    K, hi = np.array([[3.5, 0], [0, 1]]), np.array([[9.0, 0]])
+    price = np.array([2.0])
+    p = Program(K, Terms.linear(-hi, hi, np.array([[-1.0, 0]]), price=price))
+    s = solved(p, tol=1e-10)
+    assert_allclose(s.g, [[0.25, 0]], rtol=1e-9)
+    assert_allclose(s.z, [-0.25], rtol=1e-9)
+    assert_allclose([s.low, s.up], -0.125, rtol=1e-8)
+    s = solved(p.changed(hi=hi / 90))
+    assert_array_equal(s.g, [[0.1, 0]])  # the bound itself
+    assert_array_equal(s.z, [-0.1])
+    # z could shrink and cost more, but nothing grow
+    assert_allclose([s.low, s.up], -0.05)
+    box = np.zeros((2, 3))
+    for kind in KINDS:
+        terms = Terms.linear(box, box, box + 1, **of_kind(kind, np.ones(2)))
+        s = solved(Program(np.eye(3), terms))
+        assert s.status is Status.CONVERGED
+        assert s.n_iter == 0
+        assert not s.g.any()
 
 
 @pytest.mark.parametrize("seed", [0, 279])
@@ -496,32 +428,6 @@ def test_what_rounding_leaves_of_a_tie_is_not_sent_round(seed):
     assert s.n_iter < 1000
 
 
-def test_a_price_in_closed_form():
-    # value (K + 1 / price) g^2 / 2 + slope g and z = -g
-    K, hi = np.array([[3.5, 0], [0, 1]]), np.array([[9.0, 0]])
-    price = np.array([2.0])
-    p = Program(K, Terms.linear(-hi, hi, np.array([[-1.0, 0]]), price=price))
-    s = solved(p, tol=1e-10)
-    assert_allclose(s.g, [[0.25, 0]], rtol=1e-9)
-    assert_allclose(s.z, [-0.25], rtol=1e-9)
-    assert_allclose([s.low, s.up], -0.125, rtol=1e-8)
-    s = solved(p.changed(hi=hi / 90))
-    assert_array_equal(s.g, [[0.1, 0]])  # the bound itself
-    assert_array_equal(s.z, [-0.1])
-    # z could shrink and cost more, but nothing grow
-    assert_allclose([s.low, s.up], -0.05)
-
-
-def test_nothing_to_move():
-    box = np.zeros((2, 3))
-    for kind in KINDS:
-        terms = Terms.linear(box, box, box + 1, **of_kind(kind, np.ones(2)))
-        s = solved(Program(np.eye(3), terms))
-        assert s.status is Status.CONVERGED
-        assert s.n_iter == 0
-        assert not s.g.any()
-
-
 @every_kind
 @pytest.mark.parametrize("at", [0, 2, 4])
 def test_a_threshold_without_rows_changes_nothing(kind, at):
@@ -534,9 +440,6 @@ def test_a_threshold_without_rows_changes_nothing(kind, at):
     assert_certified(wider, b, 1e-6)
     atol = bound_on_gap(p, a) + bound_on_gap(wider, b) + rounding(p, a)[2]
     assert_allclose(value(p, a), value(wider, b), atol=atol)
-
-
-# How it ends
 
 
 @every_kind

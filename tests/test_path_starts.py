@@ -66,10 +66,6 @@ def test_any_point_has_a_feasible_one_near_it(method):
     assert np.abs(start - s.g).max() < 0.2
     points = Points(gram, program, start)
     assert_allclose(points.g.sum(axis=2) + points.z, np.diff(-points.mu), atol=1e-9)
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_feasible_point_stays_where_it_is(method):
     (program, _), _, s, _ = solved(method, (1.0, 3.0))
     assert s.mu.any() == (method == "svorex")
     assert_allclose(nearest_feasible(s.g, program), s.g, atol=1e-12)

@@ -40,9 +40,6 @@ def test_draws_on_the_callers_axes(draw):
     assert len(plt.get_fignums()) == 1
 
 
-# Errors by method
-
-
 def test_errors_by_method_are_dots_with_their_mean_the_best_on_top():
     scores = {"a": errors(9, 3), "b": errors(5, 3, seed=1)}
     axes = plot.errors_by_method(scores, NAMES[:3], xlabel="MZE")
@@ -59,9 +56,6 @@ def test_errors_by_method_are_dots_with_their_mean_the_best_on_top():
         assert texts == [f"{mean:.3f}" for mean in table.mean(axis=0)[order]]
         assert ax.yaxis_inverted()
         assert ax.get_xlabel().startswith("MZE")
-
-
-def test_errors_by_method_draws_on_the_callers_axes():
     _, axes = plt.subplots(1, 2)
     scores = {"a": errors(9, 3), "b": errors(1, 3)}
     assert plot.errors_by_method(scores, NAMES[:3], list(axes)) == list(axes)
@@ -71,9 +65,6 @@ def test_errors_by_method_draws_on_the_callers_axes():
         plot.errors_by_method([errors(9, 3)], NAMES[:3])
     with pytest.raises(ValueError, match="a name for each of 3 methods"):
         plot.errors_by_method(scores, NAMES[:2])
-
-
-# Critical difference
 
 
 def lines(ax, length):
@@ -130,12 +121,6 @@ def test_no_labels_overlap_or_leave_the_figure(k, n_sets):
         assert a.y1 <= ax.figure.bbox.height
 
 
-def test_a_critical_difference_diagram_shows_its_scale_in_a_style_without_it():
-    with plt.rc_context({"axes.spines.top": False}):
-        ax = plot.critical_difference(friedman(errors(k=3)), NAMES[:3])
-    assert ax.spines["top"].get_visible()
-
-
 def test_the_critical_difference_is_drawn_to_scale():
     for n_sets in (2, 23):  # longer than the axis, and shorter
         result = friedman(errors(n_sets, 2), alpha=0.1)
@@ -145,6 +130,9 @@ def test_the_critical_difference_is_drawn_to_scale():
         assert y[0] > 0
         assert ax.texts[-1].get_text().endswith("= 0.1")
         assert min(ax.get_xlim()) <= min(x)
+    with plt.rc_context({"axes.spines.top": False}):
+        ax = plot.critical_difference(friedman(errors(k=3)), NAMES[:3])
+    assert ax.spines["top"].get_visible()
 
 
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=12), st.integers(0, 12))
@@ -163,9 +151,6 @@ def test_cliques_are_the_largest_runs_within_the_difference(ranks, cd):
         of_row = [run for run, r in zip(runs, rows, strict=True) if r == row]
         assert all(b < c for (_, b), (c, _) in pairwise(of_row))
     assert set(rows) == set(range(len(set(rows))))
-
-
-# Box plots
 
 
 def test_a_group_a_size_and_a_box_a_method():
@@ -202,9 +187,6 @@ def test_the_legend_tells_methods_apart():
     assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
 
 
-# Errors
-
-
 @pytest.mark.parametrize(
     ("scores", "sizes", "names", "error", "message"),
     [
@@ -218,14 +200,6 @@ def test_the_legend_tells_methods_apart():
 def test_bad_input(scores, sizes, names, error, message):
     with pytest.raises(error, match=message):
         plot.boxplots_by_size(scores, sizes, names)
-
-
-def test_names_are_one_a_method():
-    with pytest.raises(ValueError, match="each of 3 methods"):
-        plot.critical_difference(friedman(np.eye(3)), NAMES)
-
-
-# XOFM
 
 
 def fitted(d=18, n=120):
@@ -286,16 +260,6 @@ def test_labels_of_eighteen_score_functions_do_not_overlap():
         assert not any(a.overlaps(b) for b in boxes[:i])
 
 
-def test_top_score_functions_on_axes_of_ones_own():
-    _, model = fitted(d=5)
-    axes = plt.subplots(1, 2)[1]
-    assert list(plot.score_functions(model, top=2, axes=axes)) == list(axes)
-    with pytest.raises(ValueError, match=r"one for each of 5 features, got 2"):
-        plot.score_functions(model, axes=axes)
-    with pytest.raises(ValueError, match=r"^top must be a positive integer, got 0"):
-        plot.score_functions(model, top=0)
-
-
 @pytest.mark.parametrize("b", ["x2", "x3"])
 def test_interaction_is_a_map_with_white_at_zero(b):
     _, model = fitted(d=5)
@@ -329,6 +293,12 @@ def test_where_a_value_is_missing_the_interaction_has_a_strip():
         assert_allclose(cells[-1], values, atol=1e-12)
         assert np.isnan(cells[-2]).all()
         assert [text.get_text() for text in ax.texts] == ["missing"]
+    axes = plt.subplots(1, 2)[1]
+    assert list(plot.score_functions(model, top=2, axes=axes)) == list(axes)
+    with pytest.raises(ValueError, match=r"one for each of 5 features, got 2"):
+        plot.score_functions(model, axes=axes)
+    with pytest.raises(ValueError, match=r"^top must be a positive integer, got 0"):
+        plot.score_functions(model, top=0)
 
 
 def test_contributions_add_up_to_the_score():
@@ -342,15 +312,3 @@ def test_contributions_add_up_to_the_score():
         assert f"score {score:.2f}" in ax.get_title(loc="left")
     with pytest.raises(ValueError, match=r"^x must be one row, got 2"):
         plot.contributions(model, X[:2])
-
-
-def test_names_that_are_fewer_than_they_say_are_refused():
-    class Names:
-        def __len__(self):
-            return 2
-
-        def __getitem__(self, number):
-            raise IndexError
-
-    with pytest.raises(ValueError, match=r"^names must hold a name for each of 2"):
-        plot.boxplots_by_size([np.eye(2)], [10], Names())

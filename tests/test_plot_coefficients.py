@@ -64,9 +64,6 @@ def test_odds_ratios_are_on_a_logarithmic_axis(model):
     ax.figure.canvas.draw()
     shown = [t.get_text() for t in ax.get_xticklabels()]
     assert {"0.5", "1", "2"} <= set(shown)
-
-
-def test_odds_ratios_far_apart_have_powers_of_ten():
     x = np.linspace(-1, 1, 40)
     y = np.digitize(x + 0.7 * np.sin(99 * x), [0])
     model = ordinal.fit_pom(np.column_stack([x, 100 * np.cos(7 * x)]), y)
@@ -103,12 +100,7 @@ def test_bars_without_end_have_arrows():
     assert sum(line.get_marker() in ("<", ">") for line in ax.lines) == 2
 
 
-def test_the_callers_axes_are_drawn_on(model):
-    ax = plt.figure().subplots()
-    assert plot.coefficients(model, ax) is ax
-
-
-def test_models_within_others_are_drawn():
+def test_models_within_others_are_drawn(model):
     """Estimators, selections and preprocessed models, as all figures accept."""
     pytest.importorskip("sklearn")
     from ordinal.sklearn import CLMM, POM, XOFM
@@ -128,14 +120,13 @@ def test_models_within_others_are_drawn():
     assert plot.contributions(curves, X[0]).get_xlabel() == "contribution to the score"
     assert len(plot.score_functions(curves)) == 2
     plt.close("all")
-
-
-def test_coefficients_of_a_ratio_model():
     X, y = ordinal.datasets.load_wine(as_frame=True)
     model = ordinal.fit_ratio(X[["temp", "contact"]], y)
     marks, _, _ = drawn(plot.coefficients(model))
     assert_allclose(marks, model.coef)
     plt.close("all")
+    ax = plt.figure().subplots()
+    assert plot.coefficients(model, ax) is ax
 
 
 def test_what_has_no_forest(model):

@@ -84,7 +84,7 @@ def test_scores_are_counted_right_and_wrong_in_every_rank(svorim):
         assert share == f"{np.mean(predicted[of] == label):.0%} of {of.sum()} right"
 
 
-def test_thresholds_stand_where_they_are_with_the_labels_on_their_sides(svorim, gpor):
+def test_thresholds_stand_where_they_are(svorim, gpor):
     for model in (svorim, gpor):
         ax = plot.scores(model, X, Y)
         upright = [
@@ -95,16 +95,10 @@ def test_thresholds_stand_where_they_are_with_the_labels_on_their_sides(svorim, 
         assert named == dict(zip(("1|2", "2|3"), model.thresholds, strict=True))
         assert ax.get_xlim()[0] <= min(named.values())
         assert ax.get_xlim()[1] >= max(named.values())
-
-
-def test_of_a_gaussian_process_the_score_is_the_latent_mean(gpor):
     ax = plot.scores(gpor, X, Y)
     mean, _ = gpor.predict_latent(X)
     bars = ax.patches
     assert min(bar.get_x() for bar in bars) == pytest.approx(mean.min())
-
-
-def test_ranks_without_rows_have_no_threshold_and_no_bars():
     model = ordinal.fit_svorim(X[Y < 3], Y[Y < 3], classes=[1, 2, 3])
     ax = plot.scores(model, X[Y < 3], Y[Y < 3])
     assert [text.get_text() for text in ax.texts[2:]] == ["no rows", "1|2"]
@@ -146,7 +140,7 @@ def test_texts_do_not_lie_on_one_another(draw):
         assert np.all(np.diff(at * scale * points + starts) > 10)
 
 
-def test_names_of_thresholds_stand_in_two_lines_before_they_are_turned():
+def test_names_on_axes_do_not_overlap():
     y = np.array(["quite low", "lower than mid", "mid", "high"])[
         np.searchsorted([13, 15, 17], X[:, 0])
     ]
@@ -157,6 +151,10 @@ def test_names_of_thresholds_stand_in_two_lines_before_they_are_turned():
     heights = [text.get_position()[1] for text in names]
     assert heights[0] == heights[2] < heights[1]
     assert not overlapping(names)
+    wide = 2.4e4 * X  # a tick every 50000
+    model = ordinal.fit_pom(wide, Y)
+    ax = plot.partial_dependence(model, wide, 0)
+    assert not overlapping(ax.get_xticklabels())
 
 
 # Confusion
@@ -175,9 +173,6 @@ def test_the_confusion_matrix_is_that_of_the_metrics(svorim):
         1 - metrics.mze(Y, svorim.predict(X)),
     )
     assert ax.get_title(loc="left") == f"MAE {mae:.2f}, {right:.0%} right"
-
-
-def test_labels_in_words_stand_in_rank_order():
     model = ordinal.fit_svorim(X, WORDS[Y - 1], classes=list(WORDS))
     ax = plot.confusion_matrix(model, X, WORDS[Y - 1])
     assert [t.get_text() for t in ax.get_xticklabels()] == list(WORDS)
@@ -250,7 +245,7 @@ def test_what_is_no_model_or_no_label_is_refused(draw, svorim):
         draw(svorim, X, Y, sample_weight=np.full(300, 1e307))
 
 
-def test_a_model_without_what_is_drawn_is_refused(svorim):
+def test_what_is_no_relevance_or_model_is_refused(svorim, gpor):
     model = ordinal.fit_npsvor(X[::3], Y[::3])
     message = r"^model must have one score per row; NpsvorModel has 3$"
     with pytest.raises(TypeError, match=message):
@@ -262,6 +257,10 @@ def test_a_model_without_what_is_drawn_is_refused(svorim):
         plot.reliability(model, X, Y)
     with pytest.raises(ValueError, match=r"^n_bins must be a positive integer, got 0"):
         plot.reliability(svorim, X, Y, n_bins=0)
+    with pytest.raises(TypeError, match=r"^model must be a GporModel, got a SvorModel"):
+        plot.relevance(svorim)
+    with pytest.raises(ValueError, match="kernel has no relevance per feature"):
+        plot.relevance(gpor)
 
 
 # Places of labels
@@ -332,9 +331,6 @@ def test_the_score_goes_along_between_its_thresholds(svorim):
     flat = [line.get_ydata()[0] for line in ax.lines[:-1]]
     assert_allclose(flat, svorim.thresholds)
     assert [t.get_text() for t in ax.texts] == ["1|2", "2|3"]
-
-
-def test_a_model_without_probabilities_is_drawn_by_its_score():
     model = ordinal.fit_svorim(X[::3], Y[::3])
     assert plot.partial_dependence(model, X, 0, at=3).get_ylabel() == "score"
 
@@ -394,7 +390,7 @@ def test_a_model_behind_a_preprocessor_is_given_raw_columns(fit):
     assert plot.scores(model, Z, Y[::4]).texts[-1].get_text() == "2|3"
 
 
-def test_words_are_all_that_occur_and_numbers_between_percentiles(xofm):
+def test_values_are_percentiles_words_or_one(xofm, svorim):
     ax = plot.partial_dependence(xofm, TABLE, "colour")
     words = [t.get_text() for t in ax.get_xticklabels()]
     assert words == ["blue", "green", "red"]
@@ -405,18 +401,12 @@ def test_words_are_all_that_occur_and_numbers_between_percentiles(xofm):
     few = TABLE.assign(size=np.round(TABLE["size"] / 5))
     ax = plot.partial_dependence(xofm, few, "size")
     assert_allclose(ax.lines[0].get_xdata(), np.unique(few["size"]))
-
-
-def test_a_column_of_one_value_is_one_bar(svorim):
     ax = plot.partial_dependence(svorim, X[:1], 0)
     heights = [bar.get_height() for bar in ax.patches]
     assert_allclose(heights, svorim.predict_proba(X[:1])[0], atol=1e-12)
     assert [t.get_text() for t in ax.get_xticklabels()] == [f"{X[0, 0]:.4g}"]
     ax = plot.partial_dependence(svorim, X, 0, at=[12.5, 12.5])
     assert [t.get_text() for t in ax.get_xticklabels()] == ["12.5"]
-
-
-def test_hills_below_are_the_rows_own_values(svorim):
     weight = np.linspace(1, 2, 300)
     ax = plot.partial_dependence(svorim, X, 0, at=5, sample_weight=weight)
     heights = np.array([bar.get_height() for bar in ax.patches])
@@ -541,7 +531,7 @@ def test_bands_of_a_cumulative_link_model_are_the_intervals_of_its_averages(colu
     assert ax.get_ylabel() == "probability, with 90% intervals"
 
 
-def test_scores_of_categories_have_bars_where_a_model_has_errors():
+def test_bars_of_categories_have_errors_where_a_model_has_them():
     frame = pd.DataFrame({"size": X[:, 0], "colour": ["red", "blue", "red"] * 100})
     few = frame[::5]
     model = PreprocessedModel.fit(ordinal.fit_gpor, few, Y[::5], tol=1.0)
@@ -551,9 +541,6 @@ def test_scores_of_categories_have_bars_where_a_model_has_errors():
     assert len(bars) == len(points.get_ydata()) == 2
     for bar, y in zip(bars, points.get_ydata(), strict=True):
         assert bar[0, 1] < y < bar[1, 1]
-
-
-def test_numbers_that_a_formula_makes_categories_have_bars():
     table = TABLE.assign(kind=np.arange(300) % 3 + 1, y=Y)
     model = ordinal.fit_pom("y ~ size + C(kind)", table)
     ax = plot.partial_dependence(model, table, "kind")
@@ -561,9 +548,6 @@ def test_numbers_that_a_formula_makes_categories_have_bars():
     bars = np.array([bar.get_height() for bar in ax.patches]).reshape(3, 3)
     P = model.predict_proba(table.assign(kind=2)).mean(axis=0)
     assert_allclose(bars[:, 1], P)
-
-
-def test_there_are_no_bands_where_a_model_has_no_errors():
     penalised = ordinal.fit_pom(X, Y, l2=0.1)
     assert not has_errors(penalised)
     ax = plot.partial_dependence(penalised, X, 0, at=3)
@@ -633,13 +617,6 @@ def test_relevance_is_that_of_the_kernel_the_largest_first():
     Z = found.model.preprocessor.transform(frame.assign(c=0.7))
     mean, _ = found.model.model.predict_latent(Z)
     assert ax.lines[-1].get_ydata()[1] == pytest.approx(mean.mean())
-
-
-def test_relevance_is_asked_of_a_model_that_has_it(svorim, gpor):
-    with pytest.raises(TypeError, match=r"^model must be a GporModel, got a SvorModel"):
-        plot.relevance(svorim)
-    with pytest.raises(ValueError, match="kernel has no relevance per feature"):
-        plot.relevance(gpor)
 
 
 @pytest.mark.slow
@@ -734,10 +711,3 @@ def test_sixty_categories_are_all_named_and_do_not_overlap(figure):
     assert not overlapping(names)
     assert not ax.spines["top"].get_visible()
     assert not ax.spines["right"].get_visible()
-
-
-def test_long_numbers_on_the_axis_do_not_overlap():
-    wide = 2.4e4 * X  # a tick every 50000
-    model = ordinal.fit_pom(wide, Y)
-    ax = plot.partial_dependence(model, wide, 0)
-    assert not overlapping(ax.get_xticklabels())

@@ -48,17 +48,11 @@ def test_cells_of_a_grid_have_the_mean_scores_of_their_points():
     assert ax.get_title(loc="left").startswith(f"mae {found.best_score:.3g} ± ")
     best = found.params
     assert_allclose(marks(ax)["best"], [best["C"], best["gamma"]])
-
-
-def test_axes_can_be_chosen_and_the_rest_is_at_its_best():
     found = searched(Grid(C=C, gamma=GAMMA, kernel=["rbf", "polynomial"]))
     ax = found.plot(x="gamma", y="C")
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("gamma", "C")
     table = found.mean.reshape(3, 2, 2).min(axis=2)
     assert_allclose(ax.collections[0].get_array().reshape(3, 2), table)
-
-
-def test_the_darkest_is_the_best_for_losses_and_for_gains():
     for scoring, greater in (("mae", False), ("kappa", True)):
         found = searched(Grid(C=C, gamma=GAMMA), scoring=scoring)
         (mesh,) = plot.search(found).collections
@@ -80,7 +74,7 @@ def test_points_of_a_design_are_dots_on_a_map_between_them():
     assert known.max() <= found.mean.max() + 1e-12
 
 
-def test_one_number_and_a_kind_are_a_line_each():
+def test_points_of_one_number_are_lines():
     found = searched(Grid(C=C, kernel=["rbf", "linear"]))
     ax = plot.search(found)
     names = [t.get_text() for t in ax.texts if t.get_text() != "\N{BLACK SQUARE}"]
@@ -92,9 +86,6 @@ def test_one_number_and_a_kind_are_a_line_each():
     ends = np.array([path[:, 1] for path in bars.get_segments()])
     assert_allclose(np.ptp(ends, axis=1), 2 * found.standard_error[::2])
     assert ax.get_ylabel() == "mae"
-
-
-def test_one_number_alone_is_a_line_and_no_number_a_list():
     found = searched(Grid(C=C))
     ax = plot.search(found)
     assert_allclose(ax.containers[0].lines[0].get_data(), [C, found.mean])
@@ -134,9 +125,6 @@ def test_what_hold_outs_chose_is_counted():
     (tried,) = ax.lines
     assert len(tried.get_xdata()) == 6
     assert ax.get_title(loc="left") == "chosen in 5 hold-outs"
-
-
-def test_what_hold_outs_chose_of_one_number_lies_on_a_line():
     result = nested(ordinal.fit_svorim, X, Y, search=Grid(C=C), outer=3, cv=2)
     ax = plot.search(result)
     counts = {text.get_position(): int(text.get_text()) for text in ax.texts}
@@ -149,7 +137,7 @@ def test_what_hold_outs_chose_of_one_number_lies_on_a_line():
         plot.search(result)
 
 
-def test_what_is_no_search_is_refused():
+def test_what_is_no_search_or_no_curve_is_refused():
     found = searched(Grid(C=C, kernel=["rbf", "linear"]))
     with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):
         plot.search(ordinal.fit_svorim)
@@ -157,9 +145,12 @@ def test_what_is_no_search_is_refused():
         plot.search(found, x="kernel")
     with pytest.raises(ValueError, match=r"^y must be one of 'kernel', got 'C'"):
         plot.search(found, x="C", y="C")
-
-
-# Learning curves
+    cv = stratified_holdout(Y, 3)
+    found = select(ordinal.fit_svorim, X, Y, search=Grid(C=C), cv=cv, refit=False)
+    with pytest.raises(ValueError, match=r"^found must have training sets of two siz"):
+        plot.learning_curve(found)
+    with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):
+        plot.learning_curve([1, 2])
 
 
 def test_a_learning_curve_has_the_means_by_size_of_the_training_sets():
@@ -194,12 +185,3 @@ def test_of_a_nested_search_the_points_chosen_are_drawn():
     drawn = ax.containers[0].lines[0].get_ydata()
     assert_allclose(drawn, result.scores["mae"].reshape(2, 2).mean(axis=0))
     assert not ax.texts
-
-
-def test_training_sets_of_one_size_are_no_curve():
-    cv = stratified_holdout(Y, 3)
-    found = select(ordinal.fit_svorim, X, Y, search=Grid(C=C), cv=cv, refit=False)
-    with pytest.raises(ValueError, match=r"^found must have training sets of two siz"):
-        plot.learning_curve(found)
-    with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):
-        plot.learning_curve([1, 2])

@@ -59,17 +59,7 @@ def test_blocks_are_the_sets_and_dots_the_true_ranks(coverage):
     assert [t.get_text() for t in ax.get_yticklabels()] == list("abcd")
 
 
-def test_the_title_counts():
-    sets, X, y = made()
-    table = sets.evaluate(X, y)
-    title = prediction_sets(sets, X, y).get_title()
-    assert title == (
-        f"{table['coverage'][-1]:.1%} of 90 rows in their set (80% asked for)\n"
-        f"{table['size'][-1]:.2f} ranks in a set"
-    )
-
-
-def test_it_draws_on_axes_that_are_given_and_refuses_what_is_no_set():
+def test_it_counts_and_draws_on_axes_that_are_given():
     sets, X, y = made()
     ax = plt.figure().subplots()
     assert prediction_sets(sets, X, y, ax) is ax
@@ -79,3 +69,9 @@ def test_it_draws_on_axes_that_are_given_and_refuses_what_is_no_set():
         prediction_sets(sets, X, y[1:])
     with pytest.raises(ValueError, match=r"^coverage must be a number between 0 and 1"):
         prediction_sets(sets, X, y, coverage=1.5)
+    table = sets.evaluate(X, y)
+    title = prediction_sets(sets, X, y).get_title()
+    assert title == (
+        f"{table['coverage'][-1]:.1%} of 90 rows in their set (80% asked for)\n"
+        f"{table['size'][-1]:.2f} ranks in a set"
+    )

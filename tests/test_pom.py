@@ -809,18 +809,15 @@ def test_a_start_from_some_of_the_rows_changes_steps_only(link, monkeypatch):
     assert_allclose(near.covariance, plain.covariance, rtol=1e-9, atol=1e-18)
 
 
-def test_a_start_at_which_a_row_has_no_probability_is_left(monkeypatch):
-    monkeypatch.setattr("ordinal._cumulative.fitting._LEAST_ROWS", 1000)
-    X, y, *_ = drawn(2, n=20_000, d=1)
-    X[1], y[1] = -1e5 * np.sign(np.corrcoef(X[:, 0], y)[0, 1]), y.max()
-    model = fit_pom(X, y, link="cloglog")
-    assert model.convergence.converged
-    assert np.isfinite(model.loglik)
-
-
-def test_a_rank_of_none_of_the_rows_of_a_start_is_fitted(monkeypatch):
+def test_starts_from_some_of_the_rows_fit_what_they_lack(monkeypatch):
+    """A rank of none of these rows, or a row without probability at their optimum."""
     X, y, *_ = drawn(3, n=20_000)
     rare = np.where((np.arange(20_000) % 16 == 5) & (y == 3), 4, y)
     plain = fit_pom(X, rare)
     monkeypatch.setattr("ordinal._cumulative.fitting._LEAST_ROWS", 1000)
     assert_array_equal(fit_pom(X, rare).coef, plain.coef)
+    X, y, *_ = drawn(2, n=20_000, d=1)
+    X[1], y[1] = -1e5 * np.sign(np.corrcoef(X[:, 0], y)[0, 1]), y.max()
+    model = fit_pom(X, y, link="cloglog")
+    assert model.convergence.converged
+    assert np.isfinite(model.loglik)

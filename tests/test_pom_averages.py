@@ -80,6 +80,11 @@ def test_marginal_effects_are_of_the_probabilities_of_predictions():
     for name, expected in zip(["x1", "x2", "x3"], shifted.T, strict=True):
         own = effects["name"] == name
         assert_allclose(effects["effect"][own], expected, rtol=1e-5, atol=1e-8)
+    model = ordinal.fit_pom(X, Y, nominal=[1], scale=[2])
+    sparse = model.predictions(csr_array(4 * X))
+    dense = model.predictions(4 * X)
+    for name, column in dense.items():
+        assert_allclose(sparse[name], column, rtol=1e-12)
 
 
 COUNT = np.random.default_rng(2).integers(0, 5, 200)
@@ -150,6 +155,12 @@ def test_without_rows_the_training_rows_are_averaged():
     assert_allclose(own["estimate"], np.array(share) / weight.sum(), atol=0.02)
     with pytest.raises(ValueError, match=r"^sample_weight must be None without X"):
         model.predictions(sample_weight=weight)
+    model, weight = ordinal.fit_pom(X, Y), np.arange(1, 201.0)
+    found = model.predictions(X, sample_weight=weight)
+    for factor in (1e-306, 1e305):  # the sum is beyond the largest double
+        there = model.predictions(X, sample_weight=weight * factor)
+        for name in ("estimate", "standard_error", "lower"):
+            assert_allclose(there[name], found[name], rtol=1e-12)
 
 
 def test_of_a_table_or_a_formula_the_rows_are_read_as_for_predictions():
@@ -235,20 +246,3 @@ def test_intervals_hold_their_probability_and_stay_within_0_and_1(kind):
         wide["upper"],
     ]  # fmt: skip
     assert (np.diff([0 * ends[0], *ends, 1 + 0 * ends[0]], axis=0) > 0).all()
-
-
-def test_sparse_rows_have_the_averages_of_dense_ones():
-    model = ordinal.fit_pom(X, Y, nominal=[1], scale=[2])
-    sparse = model.predictions(csr_array(4 * X))
-    dense = model.predictions(4 * X)
-    for name, column in dense.items():
-        assert_allclose(sparse[name], column, rtol=1e-12)
-
-
-def test_weights_of_any_size_are_shares():
-    model, weight = ordinal.fit_pom(X, Y), np.arange(1, 201.0)
-    found = model.predictions(X, sample_weight=weight)
-    for factor in (1e-306, 1e305):  # the sum is beyond the largest double
-        there = model.predictions(X, sample_weight=weight * factor)
-        for name in ("estimate", "standard_error", "lower"):
-            assert_allclose(there[name], found[name], rtol=1e-12)

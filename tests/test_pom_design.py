@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from internals import Design, Monitor, Problem, read_frame, structure_of
+from internals import Design, Problem, read_frame, structure_of
 from numpy.testing import assert_allclose, assert_array_equal
-from pom_data import housing, housing_table, two_rows_per_rank, wine
+from pom_data import housing, housing_table, two_rows_per_rank
 from scipy.optimize import linprog, nnls
 from scipy.sparse import csr_array
 from strategies import slow
@@ -27,7 +27,7 @@ from strategies import slow
 import ordinal
 from ordinal._cumulative import separation
 from ordinal._cumulative.collinear import dependencies
-from ordinal._cumulative.separation import certificate, check_separation, moves
+from ordinal._cumulative.separation import certificate, moves
 from ordinal._formula.coding import Coding
 from ordinal._formula.expressions import columns_of, evaluate
 from ordinal._formula.formulas import parse_formula
@@ -218,6 +218,12 @@ def test_nominal_and_scale_effects_name_terms_or_their_columns():
     ).predictor.nominal == [1]
     with pytest.raises(ValueError, match="nominal must name a column once"):
         ordinal.fit_pom(X, y, nominal=["Infl", "Infl[High]"])
+    message = r"got '~ Infl \+ t'; for these columns pass {}=\['Infl', 't'\]$"
+    for argument in ("nominal", "scale"):
+        with pytest.raises(ValueError, match=message.format(argument)):
+            ordinal.fit_pom(
+                houses()[["Infl", "t"]], houses()["Sat"], **{argument: "~ Infl + t"}
+            )
 
 
 # Missing values
@@ -253,15 +259,6 @@ def test_rows_that_lack_values_are_counted_by_column():
         ordinal.fit_pom(whole, y)
 
 
-def test_nominal_and_scale_effects_are_no_formulas():
-    message = r"got '~ Infl \+ t'; for these columns pass {}=\['Infl', 't'\]$"
-    for argument in ("nominal", "scale"):
-        with pytest.raises(ValueError, match=message.format(argument)):
-            ordinal.fit_pom(
-                houses()[["Infl", "t"]], houses()["Sat"], **{argument: "~ Infl + t"}
-            )
-
-
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
 def test_dropped_rows_are_rows_left_out(kind):
     frame, y, w, offset, complete = gappy()
@@ -291,16 +288,10 @@ def test_rows_of_matrices_are_dropped_alike():
     assert_array_equal(model.coef, kept.coef)
     with pytest.raises(ValueError, match=r"2 of 60 rows lack values \('x1' 2\)"):
         ordinal.fit_pom(X, np.arange(60) % 3)
-
-
-def test_gaps_that_leave_no_row():
     with pytest.raises(ValueError, match=r"3 of 3 rows lack values .*no row is left"):
         ordinal.fit_pom(np.full((3, 1), np.nan), [0, 1, 2], missing="drop")
     with pytest.raises(ValueError, match="missing must be one of"):
         ordinal.fit_pom(np.eye(3), [0, 1, 2], missing="ignore")
-
-
-def test_a_gap_at_prediction_names_its_column():
     data = houses()
     model = ordinal.fit_pom(data[["Infl", "t"]], data["Sat"])
     data.loc[4, "t"] = np.nan
@@ -329,11 +320,15 @@ def test_arithmetic_is_that_of_numpy(text, value):
     assert_allclose(evaluate(text, {"x": x}), value(x), rtol=1e-15)
 
 
-def test_arithmetic_of_what_is_missing_is_missing():
+def test_arithmetic_has_its_limits():
     x = np.array([1.0, np.nan])
     assert_array_equal(evaluate("I(x > 0)", {"x": x}), [1.0, np.nan])
     with pytest.raises(ValueError, match=r"'log\(x\)' is -inf in row 1 of X"):
         evaluate("log(x)", {"x": np.array([1.0, 0.0])})
+    text = "+".join(["x1"] * 166)
+    assert evaluate(text, {"x1": np.ones(2)}).tolist() == [166.0, 166.0]
+    with pytest.raises(ValueError, match="is inf in row 0"):
+        evaluate("x * 9 ** 9 ** 9 ** 9", {"x": np.ones(1)})
 
 
 @pytest.mark.parametrize(
@@ -352,11 +347,6 @@ def test_nothing_else_is_arithmetic(text):
         columns_of(text)
 
 
-def test_the_longest_sums_are_evaluated():
-    text = "+".join(["x1"] * 166)
-    assert evaluate(text, {"x1": np.ones(2)}).tolist() == [166.0, 166.0]
-
-
 @given(st.text("xy1.+-*/%()[]{}'\" _,:<>=~^&|\\\n\0é", max_size=100))
 def test_any_text_is_arithmetic_or_refused(text):
     try:
@@ -366,11 +356,6 @@ def test_any_text_is_arithmetic_or_refused(text):
     values = {name: np.ones(2) for name in columns_of(text)} or {"x": np.ones(2)}
     with contextlib.suppress(ValueError):  # of what is infinite
         assert evaluate(text, values).shape == (2,)
-
-
-def test_powers_of_numbers_overflow_and_do_not_hang():
-    with pytest.raises(ValueError, match="is inf in row 0"):
-        evaluate("x * 9 ** 9 ** 9 ** 9", {"x": np.ones(1)})
 
 
 # Formulas: coefficients of clm by tests/reference/pom_formulas.R
@@ -537,12 +522,6 @@ def test_formulas_that_are_none(text, message):
         fitted(text)
 
 
-def test_bars_in_names_are_no_random_effects():
-    with pytest.raises(ValueError, match="is not a formula:") as caught:
-        fitted("Sat ~ `a|b` +")
-    assert "random effects" not in str(caught.value)
-
-
 def test_products_of_terms_are_formed_up_to_a_limit():
     names = ["y", *(f"x{j}" for j in range(60))]
     assert len(parse_formula("y ~ . ** 2", names).terms) == 60 + 60 * 59 // 2
@@ -550,31 +529,20 @@ def test_products_of_terms_are_formed_up_to_a_limit():
         parse_formula("y ~ . ** 3", names)
 
 
-def test_a_file_may_hold_no_arithmetic_without_columns():
-    """Offsets whose number of rows is unknown are refused."""
-    coding = ordinal.fit_pom(houses()[["Infl", "t"]], houses()["Sat"]).predictor.coding
-    forged = replace(coding.variables[1], source="1 + 1")
-    with pytest.raises(ValueError, match="must be a column"):
-        replace(coding, variables=(coding.variables[0], forged))._check()
-
-
-def test_arithmetic_of_categories_is_refused():
-    with pytest.raises(TypeError, match=r"'log\(Infl\)' needs numbers, and column"):
-        fitted("Sat ~ log(Infl)")
-    with pytest.raises(TypeError, match=r"'offset\(Infl\)' needs numbers"):
-        fitted("Sat ~ t + offset(Infl)")
-
-
-def test_a_formula_needs_its_table():
+def test_what_a_formula_needs(monkeypatch):
     with pytest.raises(TypeError, match="a formula needs its data frame"):
         ordinal.fit_pom("Sat ~ Infl", [1, 2, 3])
     with pytest.raises(TypeError, match="if X names a file, pass its rows"):
         ordinal.fit_pom("X.npy", [1, 2, 3])
     with pytest.raises(ValueError, match="sample_weight names 'weight', which is no"):
         ordinal.fit_pom("Sat ~ Infl", houses(), sample_weight="weight")
-
-
-def test_a_formula_without_formulaic_says_what_to_install(monkeypatch):
+    with pytest.raises(TypeError, match=r"'log\(Infl\)' needs numbers, and column"):
+        fitted("Sat ~ log(Infl)")
+    with pytest.raises(TypeError, match=r"'offset\(Infl\)' needs numbers"):
+        fitted("Sat ~ t + offset(Infl)")
+    with pytest.raises(ValueError, match="is not a formula:") as caught:
+        fitted("Sat ~ `a|b` +")
+    assert "random effects" not in str(caught.value)
     monkeypatch.setitem(sys.modules, "formulaic", None)
     with pytest.raises(ImportError, match=r"'ordinal-regression\[formula\]'"):
         ordinal.fit_pom("Sat ~ Infl", houses())
@@ -591,7 +559,15 @@ def test_the_page_on_formulas_is_right(tmp_path, monkeypatch):
     assert session["model"].coef_names == ("smokes[yes]", "np.log(age)")
 
 
-def test_rows_that_lack_values_are_counted_by_the_columns_of_a_formula():
+def test_formulas_read_only_their_columns():
+    data = houses()
+    data.loc[[1, 2], "t"] = np.nan
+    data.loc[[5], "Infl"] = None
+    with pytest.raises(ValueError, match=r"1 of 72 rows lack values \('Infl' 1\)"):
+        ordinal.fit_pom("Sat ~ Infl", data)
+    model = ordinal.fit_pom("Sat ~ Infl", data, missing="drop")
+    assert model.statistics.n_missing == 1
+    assert ordinal.fit_pom("Sat ~ Cont", data).statistics.n_missing == 0
     data = houses()
     data["Sat"] = data["Sat"].astype(object)
     data.loc[[1, 2, 3], "Infl"] = None
@@ -602,25 +578,11 @@ def test_rows_that_lack_values_are_counted_by_the_columns_of_a_formula():
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         ordinal.fit_pom("Sat ~ Infl", data, classes=["Low", "Medium", "High"])
-
-
-def test_a_column_with_the_name_of_an_argument_is_not_taken_for_it():
     frame, y, _, offset, _ = gappy()
     frame = frame.rename(columns={"x": "offset"})
     model = ordinal.fit_pom(frame, y, offset=offset, missing="drop")
     lacking = frame.isna().any(axis=1) | np.isnan(y) | np.isnan(offset)
     assert model.statistics.n_missing == lacking.sum() == 6
-
-
-def test_formulas_read_only_their_columns():
-    data = houses()
-    data.loc[[1, 2], "t"] = np.nan
-    data.loc[[5], "Infl"] = None
-    with pytest.raises(ValueError, match=r"1 of 72 rows lack values \('Infl' 1\)"):
-        ordinal.fit_pom("Sat ~ Infl", data)
-    model = ordinal.fit_pom("Sat ~ Infl", data, missing="drop")
-    assert model.statistics.n_missing == 1
-    assert ordinal.fit_pom("Sat ~ Cont", data).statistics.n_missing == 0
 
 
 # Columns that others determine
@@ -668,12 +630,25 @@ def test_constant_columns_are_left_out(value):
     assert model.coef_names == ("x1", "x3")
 
 
-def test_columns_are_constant_in_rows_of_positive_weight():
+def test_dependent_columns_are_found():
     X, y = clean()
     X[:20, 1] = 7.0
     model, message = left_out(X, y, sample_weight=np.arange(40) < 20)
     assert "'x2' is constant" in message
     assert np.isfinite(model.covariance).all()
+    # whose coefficients of 1e5 products of columns do not give to seven digits
+    X, y = clean(200)
+    close = X[:, 0] + 1e-5 * X[:, 1]
+    Z = np.column_stack([X[:, 0], close, 1e5 * (close - X[:, 0])])
+    assert dependencies(design_of(Z, y), [0, 1, 2]) == {2: [0, 1]}
+    Z[:, 2] += 1e-5 * X[:, 2]
+    assert dependencies(design_of(Z, y), [0, 1, 2]) == {}
+    X, y = clean(60)
+    X = np.where(np.abs(X) > 0.5, X, 0.0)
+    Z = np.column_stack([X, X[:, 0] - X[:, 2]])
+    design = design_of(csr_array(Z), y)
+    assert dependencies(design, [0, 1, 2, 3]) == {3: [0, 2]}
+    assert dependencies(design_of(Z, y), [3, 1, 2, 0]) == {0: [3, 2]}
 
 
 @pytest.mark.parametrize("noise", [1e-3, 1e-5])
@@ -691,25 +666,6 @@ def test_columns_collinear_to_rounding_are_found_far_from_0(mean):
     X = X + mean
     Z = np.column_stack([X, 0.3 * X[:, 0] + 0.1 * X[:, 1]])
     assert left_out(Z, y)[0].predictor.dropped == ("x4",)
-
-
-def test_a_combination_of_nearly_collinear_columns_is_found():
-    """Whose coefficients of 1e5 products of columns do not give to seven digits."""
-    X, y = clean(200)
-    close = X[:, 0] + 1e-5 * X[:, 1]
-    Z = np.column_stack([X[:, 0], close, 1e5 * (close - X[:, 0])])
-    assert dependencies(design_of(Z, y), [0, 1, 2]) == {2: [0, 1]}
-    Z[:, 2] += 1e-5 * X[:, 2]
-    assert dependencies(design_of(Z, y), [0, 1, 2]) == {}
-
-
-def test_sparse_columns_are_looked_at_alike():
-    X, y = clean(60)
-    X = np.where(np.abs(X) > 0.5, X, 0.0)
-    Z = np.column_stack([X, X[:, 0] - X[:, 2]])
-    design = design_of(csr_array(Z), y)
-    assert dependencies(design, [0, 1, 2, 3]) == {3: [0, 2]}
-    assert dependencies(design_of(Z, y), [3, 1, 2, 0]) == {0: [3, 2]}
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -747,6 +703,10 @@ def test_a_penalty_keeps_all_columns():
     assert model.coef.size == 5
     assert model.coef[0] == pytest.approx(model.coef[3], rel=1e-9)
     assert model.coef[4] == pytest.approx(0, abs=1e-12)
+    X, y = clean(10, 2001)
+    with pytest.raises(ValueError, match="X has 2001 columns and 10 rows of positive"):
+        ordinal.fit_pom(X, y)
+    assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
 
 
 def test_nominal_and_scale_effects_must_be_told_apart():
@@ -770,13 +730,6 @@ def test_of_more_columns_than_rows_the_last_ones_are_left_out(copies):
         model = ordinal.fit_pom(X, y)
     assert model.predictor.dropped == ("x10", "x11", "x12")
     assert_array_equal(model.predict(X), y)
-    assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
-
-
-def test_far_more_columns_than_rows_need_a_penalty():
-    X, y = clean(10, 2001)
-    with pytest.raises(ValueError, match="X has 2001 columns and 10 rows of positive"):
-        ordinal.fit_pom(X, y)
     assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
 
 
@@ -918,21 +871,6 @@ def test_slopes_of_a_thousand_thresholds_tell_ranks_apart():
     assert len(said[1]) < 1000
 
 
-def test_a_fit_ends_in_time_where_separation_is_not_told_yet(monkeypatch):
-    X, _ = clean(60)
-    y = np.digitize(X[:, 0], [-1, 1])
-    monkeypatch.setattr("ordinal._watch.monitor.Monitor.late", lambda *_: True)
-    design = design_of(X, y)
-    monitor = Monitor("fit", 1e-6)
-    zeros = np.zeros(design.n_parameters)
-    far = np.append(np.zeros(2), [100.0, 0.0, 0.0])
-    status, found = check_separation(
-        design, "logit", far, zeros, Status.STALLED, False, monitor
-    )
-    assert status is Status.MAX_TIME
-    assert found.size == 0
-
-
 def separated(X, y, **options):
     with pytest.warns(ConvergenceWarning, match="separated: .*, so no fin") as caught:
         model = ordinal.fit_pom(X, y, **options)
@@ -1000,20 +938,22 @@ def test_scale_effects_that_diverge_are_named(link, ranks):
     assert ordinal.fit_pom(Z, y, scale=[1], link=link).convergence.converged
 
 
-def test_scale_effects_converge_at_a_loose_tolerance():
+def test_scale_and_nominal_effects_that_separate_have_a_remedy():
     """Its last step may be long without any divergence."""
     X, y = clean(40)
     for tol in (0.1, 0.01):
         model = ordinal.fit_pom(X, y, scale=[1], tol=tol)
         assert model.convergence.converged
         assert not model.statistics.separated.size
-
-
-def test_separation_by_a_column_of_the_scale_has_a_remedy_for_both():
     x = np.arange(12.0)[:, None]
     model, message = separated(x, np.arange(12) // 4, scale=[0])
     assert_array_equal(model.statistics.separated, [0])
     assert message.endswith("of the model if they separate ranks without error")
+    X, _ = clean(60)
+    y = np.digitize(X[:, 0], [-1, 1])
+    model, message = separated(X, y, nominal=[0], l2=0.1)
+    assert_array_equal(model.statistics.separated, [0])
+    assert message.endswith("leave them out of nominal=")
 
 
 @pytest.mark.parametrize("law", ["two groups", "heavy tails"])
@@ -1041,22 +981,6 @@ def test_a_fit_is_separated_where_there_is_a_certificate(design):
     assert bool(model.statistics.separated.size) == is_separated(flexible)
     ends = Status.CONVERGED, Status.SEPARATED
     assert model.convergence.status is ends[model.statistics.separated.size > 0]
-
-
-def test_a_penalty_does_not_reach_nominal_effects():
-    X, _ = clean(60)
-    y = np.digitize(X[:, 0], [-1, 1])
-    model, message = separated(X, y, nominal=[0], l2=0.1)
-    assert_array_equal(model.statistics.separated, [0])
-    assert message.endswith("leave them out of nominal=")
-
-
-def test_nominal_effects_that_separate_are_better_left_out():
-    """No warm wine was rated 1, which has no effect on a slope for all thresholds."""
-    bottles = wine()
-    _, message = separated(bottles.X, bottles.y, nominal=[0])
-    assert message.endswith("leave them out of nominal=")
-    assert ordinal.fit_pom(bottles.X, bottles.y).convergence.converged
 
 
 def test_the_certificate_of_many_rows_is_found_in_time():

@@ -41,9 +41,6 @@ def whole(**options):
     return fitted(MADE, sample_weight=MADE.weight, offset=MADE.offset, **options)
 
 
-# Residuals
-
-
 def test_probability_residuals_are_those_of_rms():
     expected = [
         -0.0157700309953982, 0.7471706106192187, 0.3054442072569934, 0.8443249486252660,
@@ -87,11 +84,6 @@ def test_residuals_where_thresholds_cross_are_those_of_the_sorted_probabilities(
         assert_allclose(found, expected, atol=1e-12)
 
 
-def test_score_residuals_of_the_logit_link_are_the_probability_residuals():
-    model = fitted(WINE)
-    assert_allclose(model.residuals(kind="score"), model.residuals(), atol=1e-13)
-
-
 @links
 def test_surrogate_residuals_have_the_distribution_of_the_link(link):
     rng = np.random.default_rng(4)
@@ -108,16 +100,13 @@ def test_surrogate_residuals_have_the_distribution_of_the_link(link):
     assert scipy.stats.spearmanr(wrong, x[:, 0]).statistic > 0.3  # x is not in it
 
 
-def test_surrogate_draws_lie_between_the_thresholds_of_their_rank():
+def test_surrogates_lie_between_their_thresholds():
     theta = np.concatenate([[-np.inf], (model := fitted(MADE)).thresholds, [np.inf]])
     latent = model.residuals(kind="surrogate", rng=0) + MADE.X @ model.coef
     assert (theta[MADE.y] <= latent).all()
     assert (latent <= theta[MADE.y + 1]).all()
     same = model.residuals(kind="surrogate", rng=0) + MADE.X @ model.coef
     assert (latent == same).all()
-
-
-def test_surrogates_keep_their_digits_in_the_tails():
     model = ordinal.fit_pom([[0.0], [1.0], [2.0], [1.0]], [0, 1, 2, 0], l2=0.1)
     far = np.array([[-200.0 / model.coef[0]], [200.0 / model.coef[0]]])
     r = model.residuals(far, [2, 0], kind="surrogate", rng=0)
@@ -150,9 +139,6 @@ def test_residuals_of_other_rows_are_those_of_the_training_rows():
         loaded.residuals()
 
 
-# Goodness of fit
-
-
 @pytest.mark.parametrize(
     ("groups", "chi2", "dof", "p"),
     [
@@ -167,12 +153,6 @@ def test_hosmer_lemeshow_agrees_with_r(groups, chi2, dof, p):
     assert_allclose(found.observed.sum(axis=1), found.expected.sum(axis=1))
 
 
-def test_goodness_of_fit_prints_on_one_line():
-    found = inference.hosmer_lemeshow(fitted(MADE), groups=8)
-    shown = f"chi2={found.chi2:.4g}, dof={found.dof}, p_value={found.p_value:.3g}"
-    assert str(found) == repr(found) == f"GoodnessOfFit({shown}; 8 groups)"
-
-
 def test_hosmer_lemeshow_counts_weights_as_rows():
     weighted = inference.hosmer_lemeshow(fitted(MADE, sample_weight=MADE.weight))
     rows = np.repeat(np.arange(120), MADE.weight.astype(int))
@@ -180,9 +160,6 @@ def test_hosmer_lemeshow_counts_weights_as_rows():
         ordinal.fit_pom(MADE.X[rows], MADE.y[rows], tol=1e-10)
     )
     assert_allclose(weighted[:3], repeated[:3], rtol=1e-8)
-
-
-def test_hosmer_lemeshow_has_as_many_groups_as_there_are_means():
     assert inference.hosmer_lemeshow(fitted(WINE)).observed.shape == (
         3,
         5,
@@ -190,9 +167,9 @@ def test_hosmer_lemeshow_has_as_many_groups_as_there_are_means():
     constant = ordinal.fit_pom([[0.0], [1.0]] * 20, [0, 0, 1, 1] * 10)
     with pytest.raises(ValueError, match=r"needs 3 groups .* make 1"):
         inference.hosmer_lemeshow(constant)
-
-
-# Influence
+    found = inference.hosmer_lemeshow(fitted(MADE), groups=8)
+    shown = f"chi2={found.chi2:.4g}, dof={found.dof}, p_value={found.p_value:.3g}"
+    assert str(found) == repr(found) == f"GoodnessOfFit({shown}; 8 groups)"
 
 
 def test_influence_of_two_ranks_is_that_of_glm():
@@ -247,6 +224,8 @@ def test_with_scale_effects_changes_are_near_those_of_fits_without_the_row():
         moved = (without.parameters - model.parameters) / errors
         assert_allclose(found.change[i] / errors, moved, atol=0.1)
     assert found.leverage.sum() == pytest.approx(model.parameters.size, rel=0.1)
+    with pytest.raises(ValueError, match="influence needs estimates"):
+        inference.influence(fitted(MADE, l2=0.1))
 
 
 def test_leverages_with_scale_effects_are_those_of_their_formula():
@@ -272,22 +251,6 @@ def test_leverages_with_scale_effects_are_those_of_their_formula():
     assert_allclose(inference.influence(model).leverage[inner], expected, rtol=1e-6)
 
 
-def test_influence_is_refused_where_there_are_no_errors():
-    with pytest.raises(ValueError, match="influence needs estimates"):
-        inference.influence(fitted(MADE, l2=0.1))
-
-
-# Figures
-
-
-def test_smooth_of_a_line_is_the_line():
-    x = np.random.default_rng(0).uniform(size=50)
-    grid, line = smooth(x, 3 * x - 1, np.ones(50))
-    assert_allclose(line, 3 * grid - 1)
-    twice = smooth(np.repeat(x, 2), np.repeat(x**2, 2), np.ones(100))
-    assert np.isfinite(twice).all()
-
-
 def test_figures_show_the_residuals():
     model = fitted(MADE)
     ax = plot.residuals(model, kind="probability")
@@ -311,3 +274,8 @@ def test_figures_show_the_residuals():
         plot.residuals(model, partial=True)
     with pytest.raises(TypeError, match="model must be a PomModel"):
         plot.residuals("x")
+    x = np.random.default_rng(0).uniform(size=50)
+    grid, line = smooth(x, 3 * x - 1, np.ones(50))
+    assert_allclose(line, 3 * grid - 1)
+    twice = smooth(np.repeat(x, 2), np.repeat(x**2, 2), np.ones(100))
+    assert np.isfinite(twice).all()

@@ -123,7 +123,7 @@ def test_the_sandwich_of_housing_is_that_of_R():
     )  # fmt: skip
 
 
-def test_rows_of_weight_0_make_no_cluster():
+def test_clusters_of_no_weight_and_of_no_kind():
     weight = np.where(np.arange(72) // 3 == 5, 0.0, HOUSING.weight)
     kept = weight > 0
     group = np.arange(72) // 3
@@ -133,6 +133,13 @@ def test_rows_of_weight_0_make_no_cluster():
         cluster=group[kept].astype(str), tol=1e-8,
     )  # fmt: skip
     assert_allclose(there.covariance, gone.covariance, rtol=1e-9)
+    weight = np.where(np.arange(72) % 2, 1.0, 0.0)
+    with pytest.raises(ValueError, match="cluster must hold 2 groups of positive"):
+        fitted(WINE, cluster=np.arange(72) % 2, sample_weight=weight)
+    labels = np.empty(72, object)
+    labels[:] = [(1,)] * 72
+    with pytest.raises(TypeError, match=r"numbers or strings, got \(1,\) in row 0"):
+        fitted(WINE, cluster=labels)
 
 
 @pytest.mark.parametrize(
@@ -147,19 +154,6 @@ def test_rows_of_weight_0_make_no_cluster():
 def test_clusters_that_cannot_be_read(cluster, message):
     with pytest.raises(ValueError, match=message):
         fitted(WINE, cluster=cluster)
-
-
-def test_clusters_are_numbers_or_strings():
-    labels = np.empty(72, object)
-    labels[:] = [(1,)] * 72
-    with pytest.raises(TypeError, match=r"numbers or strings, got \(1,\) in row 0"):
-        fitted(WINE, cluster=labels)
-
-
-def test_one_cluster_of_positive_weight_is_too_few():
-    weight = np.where(np.arange(72) % 2, 1.0, 0.0)
-    with pytest.raises(ValueError, match="cluster must hold 2 groups of positive"):
-        fitted(WINE, cluster=np.arange(72) % 2, sample_weight=weight)
 
 
 # The fit as a whole
@@ -436,9 +430,6 @@ def test_odds_ratios_are_exponentials():
     assert_allclose(
         odds[1] / odds[0], inference.odds_ratios(model)["odds_ratio"][0], rtol=1e-12
     )
-
-
-def test_odds_ratios_are_of_the_logit_link():
     with pytest.raises(ValueError, match="link='probit'"):
         inference.odds_ratios(fitted(WINE, link="probit"))
     with pytest.raises(ValueError, match="this model has scale effects"):
@@ -624,17 +615,6 @@ def test_features_that_are_nominal_already_are_not_tested():
         assert test["dof"][0] == whole.dof - model.dof
 
 
-def test_brant_refuses_a_covariance_that_is_none():
-    rng = np.random.default_rng(184)
-    X, y = rng.standard_normal((12, 2)), rng.integers(0, 3, 12)
-    model = ordinal.fit_pom(X, y)
-    with pytest.raises(ValueError, match=r"positive definite covariance .*: take meth"):
-        inference.proportional_odds_test(model)
-    assert np.isfinite(
-        inference.proportional_odds_test(model, method="lr")["chi2"]
-    ).all()
-
-
 def test_what_tests_of_proportional_odds_refuse():
     for options in ({"link": "probit"}, {"scale": [0]}):
         with pytest.raises(ValueError, match="Brant's test is defined for the logit"):
@@ -645,13 +625,18 @@ def test_what_tests_of_proportional_odds_refuse():
         inference.proportional_odds_test(fitted(MADE, nominal=[0, 1, 2]), method="lr")
     with pytest.raises(ValueError, match="method must be one of 'brant', 'lr'"):
         inference.proportional_odds_test(fitted(MADE), "wald")
-
-
-def test_brants_test_needs_its_binary_fits():
-    """None of the wines that were served warm is in the lowest rank."""
+    # none of the wines that were served warm is in the lowest rank
     message = r"at each threshold, but features separate the ranks at 0\|1"
     with pytest.raises(ValueError, match=message):
         inference.proportional_odds_test(fitted(WINE))
+    rng = np.random.default_rng(184)
+    X, y = rng.standard_normal((12, 2)), rng.integers(0, 3, 12)
+    model = ordinal.fit_pom(X, y)
+    with pytest.raises(ValueError, match=r"positive definite covariance .*: take meth"):
+        inference.proportional_odds_test(model)
+    assert np.isfinite(
+        inference.proportional_odds_test(model, method="lr")["chi2"]
+    ).all()
 
 
 # Marginal effects
@@ -849,10 +834,6 @@ def test_errors_through_a_formula_are_those_of_the_columns_it_makes():
     assert ours["name"].tolist() == theirs["name"].tolist()
     for column in ("effect", "standard_error"):
         assert_allclose(ours[column], theirs[column], rtol=1e-6, atol=1e-9)
-
-
-def test_a_comparison_has_no_slope():
-    data = pd.DataFrame(MADE.X, columns=["a", "b", "c"]).assign(y=MADE.y)
     model = ordinal.fit_pom("y ~ I(a > 0) + b", data)
     with pytest.raises(ValueError, match=r"I\(a > 0\)' is a step function of 'a'"):
         model.marginal_effects()
@@ -932,13 +913,10 @@ def test_rows_that_were_changed_since_are_noticed():
             CALLS[name](model)
 
 
-def test_profiles_are_of_the_likelihood():
+def test_profiles_and_levels_are_refused():
     for options in ({"robust": True}, {"cluster": np.arange(72) % 9}):
         with pytest.raises(ValueError, match='pass method="wald"'):
             fitted(WINE, **options).confint(method="profile")
-
-
-def test_levels_are_between_0_and_1():
     model = fitted(WINE)
     for level in (0, 1, 1.5, math.nan, "0.95"):
         for ask in (model.confint, partial(inference.odds_ratios, model)):

@@ -259,18 +259,7 @@ def test_what_a_path_says_of_itself():
             path.model(k)
 
 
-def test_a_path_is_saved_with_its_models(tmp_path):
-    X, y = rows()
-    path = ordinal.fit_pom_path(X, y, n_lambdas=3, nominal=[0], smallest=0.5)
-    path.save(tmp_path / "path")
-    again = ordinal.load(tmp_path / "path")
-    assert isinstance(again, ordinal.linear.PomPath)
-    assert_array_equal(again.coefs, path.coefs)
-    assert again.convergence == path.convergence
-    assert_array_equal(again.model(1).predict_proba(X), path.model(1).predict_proba(X))
-
-
-def test_a_path_that_is_stopped_holds_what_it_has():
+def test_a_path_ends_as_it_says(tmp_path):
     X, y = rows()
     seen = []
 
@@ -285,24 +274,21 @@ def test_a_path_that_is_stopped_holds_what_it_has():
     assert path.models[0].convergence.converged
     assert path.convergence.status is ordinal.models.Status.STOPPED
     assert {state.method for state in seen} == {"fit_pom_path"}
+    path = ordinal.fit_pom_path(X, y, n_lambdas=3, nominal=[0], smallest=0.5)
+    path.save(tmp_path / "path")
+    again = ordinal.load(tmp_path / "path")
+    assert isinstance(again, ordinal.linear.PomPath)
+    assert_array_equal(again.coefs, path.coefs)
+    assert again.convergence == path.convergence
+    assert_array_equal(again.model(1).predict_proba(X), path.model(1).predict_proba(X))
 
 
-def test_too_few_steps_are_told():
+def test_too_few_steps_and_a_tolerance_below_rounding_are_told():
     X, y = rows(60, 30)
     with pytest.warns(ConvergenceWarning, match="or raise the penalties"):
         model = ordinal.fit_pom(X, y, l1=1e-3, max_iter=1)
     assert model.convergence.status is ordinal.models.Status.MAX_ITER
     assert model.convergence.gap > 0
-
-
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_a_path_is_worth_a_few_newton_steps_a_penalty(kind):
-    X, y = rows(300, 12)
-    path = ordinal.fit_pom_path(kind(X), y, n_lambdas=50)
-    assert sum(model.convergence.n_iter for model in path.models) <= 3 * len(path)
-
-
-def test_a_tolerance_below_rounding_ends_soon_and_near():
     X, y = rows(300, 12)
     with pytest.warns(ConvergenceWarning, match="stalled"):
         path = ordinal.fit_pom_path(X, y, n_lambdas=5, tol=1e-16)
@@ -310,6 +296,13 @@ def test_a_tolerance_below_rounding_ends_soon_and_near():
     assert {end.status for end in ends[1:]} == {ordinal.models.Status.STALLED}
     assert max(end.n_iter for end in ends) < 50
     assert max(path.gaps) < 1e-11
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_a_path_is_worth_a_few_newton_steps_a_penalty(kind):
+    X, y = rows(300, 12)
+    path = ordinal.fit_pom_path(kind(X), y, n_lambdas=50)
+    assert sum(model.convergence.n_iter for model in path.models) <= 3 * len(path)
 
 
 @pytest.mark.parametrize(
@@ -329,15 +322,6 @@ def test_a_tolerance_below_rounding_ends_soon_and_near():
 def test_a_bad_argument_of_a_path_is_named(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         ordinal.fit_pom_path(*rows(), **options)
-
-
-def test_l1_needs_a_convex_loss():
-    for options in ({"link": "cauchit"}, {"scale": [0]}):
-        with pytest.raises(ValueError, match="l1 is for models with a convex loss"):
-            ordinal.fit_pom(*rows(), l1=0.1, **options)
-
-
-# Searches
 
 
 def test_a_path_of_a_search_is_a_row_of_fits():
@@ -381,9 +365,9 @@ def test_paths_are_refused_as_single_fits_are():
     ]:
         with pytest.raises(ValueError, match=message):
             fit_path(X, y, [{"l2": 0.1}, bad], None, None, link=link)
-
-
-# Time
+    for options in ({"link": "cauchit"}, {"scale": [0]}):
+        with pytest.raises(ValueError, match="l1 is for models with a convex loss"):
+            ordinal.fit_pom(*rows(), l1=0.1, **options)
 
 
 def test_time_is_looked_at_before_columns_are_copied_and_their_hessian_made(

@@ -76,9 +76,6 @@ def test_augment_has_the_rows_with_what_the_model_says_of_them(model):
     other = inference.augment(model, TABLE[:5], RATING[:5]).to_pandas()
     assert other.equals(rows[list(other)][:5])
     assert ".leverage" not in other
-
-
-def test_augment_leaves_out_what_the_fit_left_out():
     X = MADE.X.copy()
     X[3, 0] = np.nan
     model = ordinal.fit_pom(

@@ -75,6 +75,15 @@ def test_averages_and_effects_are_those_of_the_limit():
     assert_allclose(found["effect"][6:], np.array([0, 0, 1]) - P, rtol=1e-6)
     level = rest.predictions(Z[:, :2])
     assert_allclose(error[6:], level["standard_error"], rtol=1e-5)
+    Z, y, _ = with_a_rare_level()
+    found = inference.step(fitted(Z, y)).model
+    assert found.convergence.status is ordinal.models.Status.SEPARATED
+    direct = fitted(Z[:, [0, 2]], y)
+    for name in ("estimate", "standard_error", "p_value"):
+        assert_allclose(found.table()[name], direct.table()[name], rtol=1e-5)
+    with pytest.raises(ValueError, match=r"influence needs estimates, and .* 'x3'"):
+        inference.influence(fitted(Z, y))
+    assert ".leverage" not in inference.augment(fitted(Z, y))
 
 
 def test_the_slope_of_a_diverging_column_has_no_effect():
@@ -116,15 +125,6 @@ def test_likelihood_ratio_tests_use_the_supremum():
     assert_allclose(inference.add1(model, ["x1", "x2"])["chi2"][1], chi2)
 
 
-def test_a_step_returns_a_separated_model_as_such():
-    Z, y, _ = with_a_rare_level()
-    found = inference.step(fitted(Z, y)).model
-    assert found.convergence.status is ordinal.models.Status.SEPARATED
-    direct = fitted(Z[:, [0, 2]], y)
-    for name in ("estimate", "standard_error", "p_value"):
-        assert_allclose(found.table()[name], direct.table()[name], rtol=1e-5)
-
-
 def test_under_complete_separation_nothing_can_be_estimated():
     x, y = np.arange(9.0)[:, None], np.arange(9) // 3
     model = fitted(x, y)
@@ -151,13 +151,6 @@ def test_a_saved_model_has_the_estimates_of_the_limit(tmp_path):
     assert str(loaded.table()) == str(model.table())
     with pytest.raises(ValueError, match="needs the training rows"):
         loaded.predictions(Z)
-
-
-def test_influence_needs_estimates():
-    Z, y, _ = with_a_rare_level()
-    with pytest.raises(ValueError, match=r"influence needs estimates, and .* 'x3'"):
-        inference.influence(fitted(Z, y))
-    assert ".leverage" not in inference.augment(fitted(Z, y))
 
 
 @st.composite

@@ -43,10 +43,7 @@ def noise(n=200, d=6, seed=0):
     return X, np.digitize(X[:, 1] - 0.6 * X[:, 4] + rng.logistic(size=n), [-1, 0.5])
 
 
-# Single terms
-
-
-def test_drop1_agrees_with_r(model, big):
+def test_terms_dropped_or_added_agree_with_r(model, big):
     table = inference.drop1(model)
     assert table["name"].tolist() == ["none", "Infl", "Type", "Cont"]
     aic = [3495.14929906, 3599.38850383, 3545.05937614, 3507.45550512]
@@ -59,9 +56,6 @@ def test_drop1_agrees_with_r(model, big):
     assert (table["dof"][1], big.dof) == (6, 25)
     assert_allclose(table["chi2"][1], 2.12497754582, atol=1e-7)
     assert_allclose(table["bic"][0], big.bic)
-
-
-def test_add1_agrees_with_r(model):
     table = inference.add1(model, ["Infl"])
     assert table["name"].tolist() == ["none", "Type", "Cont"]
     aic = [3551.41551209, 3507.45550512, 3545.05937614]
@@ -81,9 +75,6 @@ def test_fits_of_some_terms_are_those_of_the_terms_alone():
             np.delete(X, j, axis=1), y, nominal=nominal, link="probit", scale=scale
         )
         assert loglik == pytest.approx(alone.loglik, abs=1e-8)
-
-
-# Steps
 
 
 def test_step_agrees_with_r(big):
@@ -147,7 +138,7 @@ def test_steps_keep_and_start_where_they_are_told():
     assert inference.step(model, keep=[f"x{j}" for j in range(1, 7)]).model is model
 
 
-def test_what_steps_refuse():
+def test_steps_and_contrasts_refuse(model, big):
     X, y = noise()
     model = ordinal.fit_pom(X, y)
     with pytest.raises(ValueError, match=r"start names 'x9'.*: fit a model with all"):
@@ -161,9 +152,18 @@ def test_what_steps_refuse():
         inference.step(robust)
     with pytest.raises(ValueError, match="drop1 needs estimates of maximum"):
         inference.drop1(ordinal.fit_pom(X, y, l2=1.0))
-
-
-# Tests of models and terms
+    with pytest.raises(ValueError, match="needs a categorical variable, got 'Freq'"):
+        inference.contrasts(model, "Freq")
+    for within, others in ((None, r"'Infl', 'Cont'"), ("Infl", "'Cont'")):
+        with pytest.raises(ValueError, match=rf"depend on \[{others}\], with which"):
+            inference.contrasts(big, "Type", within=within)
+    for within in ("Type", "Freq"):
+        with pytest.raises(ValueError, match="variable and another one, got"):
+            inference.contrasts(model, "Type", within=within)
+    with pytest.raises(ValueError, match="nominal effects"):
+        inference.contrasts(housing("Infl + Type", nominal=["Type"]), "Type")
+    with pytest.raises(ValueError, match="adjust must be"):
+        inference.contrasts(model, "Type", adjust="scheffe")
 
 
 def test_anova_agrees_with_r_in_any_order(model, big):
@@ -229,9 +229,6 @@ def test_wald_tests_are_quadratic_forms(model):
     assert_allclose(table["chi2"], chi2)
     assert_allclose(table["p_value"], scipy.stats.chi2.sf(chi2, [2, 3, 1]))
     assert_allclose(table["chi2"][2], model.table()["z"][-1] ** 2)
-
-
-def test_equality_of_coefficients(model):
     test = inference.equality_test(model, ["Type[Apartment]", "Type[Terrace]"])
     contrast = inference.contrasts(model, "Type", adjust="none")
     z = contrast["z"][contrast["name"].tolist().index("Terrace - Apartment")]
@@ -244,8 +241,6 @@ def test_equality_of_coefficients(model):
         with pytest.raises(ValueError, match=message):
             inference.equality_test(model, names)
 
-
-# Contrasts
 
 ESTIMATE = [
     -0.572350002042, -0.366186370689, -1.091014658970, 0.206163631353,
@@ -330,21 +325,6 @@ def test_contrasts_are_differences_of_scores_also_within_another_factor(model, b
         assert_allclose(found, score[level, one] - score[level, other], atol=1e-9)
 
 
-def test_what_contrasts_refuse(model, big):
-    with pytest.raises(ValueError, match="needs a categorical variable, got 'Freq'"):
-        inference.contrasts(model, "Freq")
-    for within, others in ((None, r"'Infl', 'Cont'"), ("Infl", "'Cont'")):
-        with pytest.raises(ValueError, match=rf"depend on \[{others}\], with which"):
-            inference.contrasts(big, "Type", within=within)
-    for within in ("Type", "Freq"):
-        with pytest.raises(ValueError, match="variable and another one, got"):
-            inference.contrasts(model, "Type", within=within)
-    with pytest.raises(ValueError, match="nominal effects"):
-        inference.contrasts(housing("Infl + Type", nominal=["Type"]), "Type")
-    with pytest.raises(ValueError, match="adjust must be"):
-        inference.contrasts(model, "Type", adjust="scheffe")
-
-
 @pytest.mark.parametrize(("q", "k"), [(0.0, 3), (1.5, 2), (3.3, 4), (9.0, 3), (6, 20)])
 def test_the_tail_of_the_range(q, k):
     if k == 2:  # the range of two is |z| sqrt(2)
@@ -352,9 +332,6 @@ def test_the_tail_of_the_range(q, k):
     else:
         expected = scipy.stats.studentized_range.sf(q, k, np.inf)
     assert range_tail(q, k) == pytest.approx(expected, rel=1e-5, abs=1e-13)
-
-
-# Simultaneous intervals
 
 
 def test_simultaneous_intervals_agree_with_multcomp(model):

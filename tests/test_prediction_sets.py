@@ -142,9 +142,6 @@ def test_groups_of_one_row_are_no_groups():
         assert_allclose(a.p_values(P), b.p_values(P), rtol=1e-13)
 
 
-# Nonconformities
-
-
 @given(judged_rows())
 def test_rps_is_the_ranked_probability_score(case):
     P, _ = case
@@ -193,9 +190,6 @@ def test_distances_to_the_interval_of_a_rank():
     low, high = sets.predict_interval(X[40:], coverage=18.5 / 21).T
     assert_array_equal(low, model.classes[np.searchsorted(b, f - step, side="left")])
     assert_array_equal(high, model.classes[np.searchsorted(b, f + step, side="right")])
-
-
-# Every model
 
 
 def split_rows(n=120, seed=0):
@@ -289,8 +283,6 @@ def test_a_rank_without_calibration_rows_is_in_every_set_by_class():
     assert np.isnan(table["coverage"][3])
     assert table["rows"].tolist() == [20, 20, 20, 0, 60]
 
-
-# Errors
 
 P30, Y30 = np.full((30, 3), 1 / 3), np.arange(30) % 3
 

@@ -33,9 +33,6 @@ tables = st.tuples(st.integers(1, 12), st.integers(1, 3)).flatmap(
 )
 
 
-# Standardizer
-
-
 @given(tables)
 @example(np.array([[HUGE], [-HUGE]] * 10))  # rounding takes the scaled deviation to 1
 @example(np.array([[1e-300], [-1e-300]]))
@@ -63,9 +60,20 @@ def test_weight_is_a_repeat_count(X, w):
     assert_allclose(a.scale, b.scale, rtol=1e-9)
 
 
-def test_huge_weights_do_not_overflow():
+def test_weights_and_deviations_of_any_size_count():
     s = Standardizer.fit([[1.0], [3.0]], [1.5e308, 1.5e308])
     assert (s.mean[0], s.scale[0]) == (2, 1)
+    s = Standardizer.fit([[1.0], [1.0 + 64 * EPS]])
+    assert_allclose(s.transform([[1.0], [1.0 + 64 * EPS]]), [[-1], [1]])
+    ulps = np.arange(100_001) * 7919 % 64
+    s = Standardizer.fit(1e9 * (1 + EPS * ulps[:, None]))
+    # rounding of the table itself to doubles moves each value by half an ulp
+    assert_allclose(s.scale[0], 1e9 * EPS * ulps.std(), rtol=0.01)
+    assert_allclose(s.mean[0], 1e9 * (1 + EPS * ulps.mean()), rtol=EPS)
+    s = Standardizer.fit([[1.0], [1.0], [9.0]], [1, 1, 0])
+    assert (s.mean[0], s.scale[0]) == (1, 1)
+    s = Standardizer.fit([[1e-200], [3e-200], [HUGE]], [1, 1, 0])
+    assert_allclose([s.mean[0], s.scale[0]], [2e-200, 1e-200])
 
 
 @pytest.mark.parametrize(
@@ -87,26 +95,6 @@ def test_constant_columns_become_zero_and_stay(column):
     assert Z.shape == X.shape
     exact = len(set(column)) == 1
     assert_allclose(Z[:, 0], 0, atol=0 if exact else 1e-16)
-
-
-def test_small_deviations_beyond_rounding_count():
-    s = Standardizer.fit([[1.0], [1.0 + 64 * EPS]])
-    assert_allclose(s.transform([[1.0], [1.0 + 64 * EPS]]), [[-1], [1]])
-
-
-def test_a_small_deviation_of_many_rows_keeps_its_digits():
-    ulps = np.arange(100_001) * 7919 % 64
-    s = Standardizer.fit(1e9 * (1 + EPS * ulps[:, None]))
-    # rounding of the table itself to doubles moves each value by half an ulp
-    assert_allclose(s.scale[0], 1e9 * EPS * ulps.std(), rtol=0.01)
-    assert_allclose(s.mean[0], 1e9 * (1 + EPS * ulps.mean()), rtol=EPS)
-
-
-def test_rows_of_weight_zero_do_not_count():
-    s = Standardizer.fit([[1.0], [1.0], [9.0]], [1, 1, 0])
-    assert (s.mean[0], s.scale[0]) == (1, 1)
-    s = Standardizer.fit([[1e-200], [3e-200], [HUGE]], [1, 1, 0])
-    assert_allclose([s.mean[0], s.scale[0]], [2e-200, 1e-200])
 
 
 def test_standardizer_refuses_bad_input():
@@ -138,9 +126,6 @@ def test_standardizer_refuses_bad_input():
 def test_a_file_cannot_hold_a_broken_standardizer(tmp_path, mean, scale):
     with pytest.raises(ValueError, match=r"Standardizer.* must|makes d|not be empty"):
         Standardizer(np.array(mean), np.array(scale)).save(tmp_path / "s.npz")
-
-
-# PreprocessedModel
 
 
 @pytest.fixture(scope="module")
@@ -185,8 +170,6 @@ def test_a_standardizer_finds_columns_by_name():
     with pytest.raises(ValueError, match="no column 'b'"):
         s.transform(frame[["a"]])
 
-
-# Binning
 
 vectors = arrays(np.float64, st.integers(1, 40), elements=values)
 edges = st.lists(st.floats(-9, 9), min_size=1, max_size=6, unique=True).map(sorted)
@@ -244,15 +227,15 @@ def test_equal_length_edges_are_equidistant(a, b, n_bins):
     assert edges[-1] < high
 
 
-def test_equal_length_may_leave_a_rank_empty():
+def test_bins_of_equal_length_may_be_empty_and_are_counted_first():
     binning = Binning.equal_length([0, 1, 9, 10], 5)
     assert_array_equal(binning.edges, [2, 4, 6, 8])
     assert_array_equal(binning.transform([0, 2, 9, 11, -1]), [1, 1, 5, 5, 1])
-
-
-def test_bins_of_equal_length_are_counted_before_they_are_made():
     with pytest.raises(ValueError, match=r"at most 1000000 .* 2147483647$"):
         Binning.equal_length([0.0, 1.0], 2**31 - 1)
+    binning = Binning([1.0, 2.0])
+    assert not binning.edges.flags.writeable
+    assert not pickle.loads(pickle.dumps(binning)).edges.flags.writeable
 
 
 @pytest.mark.parametrize("make", [Binning.equal_frequency, Binning.equal_length])
@@ -276,12 +259,6 @@ def test_binning_refuses_bad_input(make):
 def test_edges_must_increase(edges):
     with pytest.raises(ValueError, match="edges"):
         Binning(edges)
-
-
-def test_edges_are_read_only():
-    binning = Binning([1.0, 2.0])
-    assert not binning.edges.flags.writeable
-    assert not pickle.loads(pickle.dumps(binning)).edges.flags.writeable
 
 
 # impute_low_rank
@@ -388,12 +365,6 @@ def test_no_decomposition_is_wider_than_the_rank_asked_for(monkeypatch):
     assert max(sizes) <= 32  # 3 + 8 directions, and blocks of pivots
 
 
-def test_a_table_of_zeros_stays():
-    X = np.zeros((5, 4))
-    A, *_ = low_rank(X, np.ones(X.shape), 2, 1e-6, 100)
-    assert_array_equal(A, X)
-
-
 @pytest.mark.parametrize(
     ("n", "d", "rank", "level"), [(12, 9, 1, 0), (30, 20, 2, 0), (25, 40, 3, 9)]
 )
@@ -411,7 +382,7 @@ def test_em_starts_where_few_tables_mislead_it(seed):
     assert_allclose(impute_low_rank(gaps), X, atol=1e-9)
 
 
-def test_known_entries_stay_and_the_callers_table_too():
+def test_a_table_of_zeros_and_the_callers_table_stay():
     _, gaps = random_table(12, 9, 3)
     before = gaps.copy()
     filled = impute_low_rank(gaps, 1)
@@ -422,6 +393,9 @@ def test_known_entries_stay_and_the_callers_table_too():
     assert filled.dtype == np.float64
     assert filled.flags.c_contiguous
     assert not np.shares_memory(impute_low_rank(filled), filled)
+    X = np.zeros((5, 4))
+    A, *_ = low_rank(X, np.ones(X.shape), 2, 1e-6, 100)
+    assert_array_equal(A, X)
 
 
 def test_weight_0_is_missing_and_weight_1_is_known():

@@ -432,11 +432,28 @@ def test_every_unit_of_weight_is_scored_once(case):
     assert np.all(np.ptp(np.rint(total), axis=1) <= 1)  # a rank in its share
 
 
-def test_a_row_of_next_to_no_weight_lies_in_one_fold():
+def test_folds_of_rows_that_are_alike():
     X, y = [[0.0], [0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1, 1]
     weight = [1.0, 1e-13, 3.0, 2.0, 1e-13]
     share = shares(Problem.from_arrays(X, y, sample_weight=weight))
     assert_allclose(share.sum(axis=1), 1)
+    X, y = sample(40, 3)
+    a, b = (Problem.from_arrays(K, y) for K in (X @ X.T, np.eye(40)))
+    kernel = kernels.Precomputed()
+    assert_array_equal(shares(a, kernel=kernel), shares(b, kernel=kernel))
+    assert not np.array_equal(shares(a), shares(b))
+    X, y = sample(20, 2)
+    problem = Problem.from_arrays(X, y, sample_weight=np.where(np.arange(20) < 5, 2, 1))
+    share = shares(problem)
+    scored, trained = np.zeros(20), np.zeros(20)
+    for part in out_of_fold(problem, None, share):
+        assert np.all(part.weight > 0)
+        assert np.all(part.problem.weight > 0)
+        scored[part.test] += part.weight
+        trained[part.train] += part.problem.weight
+    assert_allclose(scored, problem.weight)
+    assert_allclose(trained, (N_FOLDS - 1) * problem.weight)
+    assert set(np.unique(share[:5])) == {0, 0.5}
 
 
 @given(heaps(), st.integers(0, 9))
@@ -466,14 +483,6 @@ def test_what_rows_hold_and_the_seed_make_the_hash():
     assert abs(bits.mean() - 0.5) < 4 * 0.5 / np.sqrt(bits.size)
 
 
-def test_rows_of_a_precomputed_kernel_are_known_by_number():
-    X, y = sample(40, 3)
-    a, b = (Problem.from_arrays(K, y) for K in (X @ X.T, np.eye(40)))
-    kernel = kernels.Precomputed()
-    assert_array_equal(shares(a, kernel=kernel), shares(b, kernel=kernel))
-    assert not np.array_equal(shares(a), shares(b))
-
-
 @pytest.mark.parametrize("form", ["dense", "csr", "precomputed"])
 def test_a_part_and_the_rows_left_out_are_the_whole(form):
     X, y = sample(30, 3)
@@ -500,21 +509,6 @@ def test_a_part_and_the_rows_left_out_are_the_whole(form):
         assert_array_equal(parts[1], whole[rows])
         seen.extend(rows)
     assert_array_equal(np.sort(seen), np.flatnonzero(fold >= 0))
-
-
-def test_a_row_in_two_folds_is_trained_on_and_scored_by_its_shares():
-    X, y = sample(20, 2)
-    problem = Problem.from_arrays(X, y, sample_weight=np.where(np.arange(20) < 5, 2, 1))
-    share = shares(problem)
-    scored, trained = np.zeros(20), np.zeros(20)
-    for part in out_of_fold(problem, None, share):
-        assert np.all(part.weight > 0)
-        assert np.all(part.problem.weight > 0)
-        scored[part.test] += part.weight
-        trained[part.train] += part.problem.weight
-    assert_allclose(scored, problem.weight)
-    assert_allclose(trained, (N_FOLDS - 1) * problem.weight)
-    assert set(np.unique(share[:5])) == {0, 0.5}
 
 
 # Models

@@ -38,9 +38,6 @@ def refused(error, message):
     return pytest.raises(error, match=f"^{message}")
 
 
-# Labels
-
-
 @pytest.mark.parametrize(
     ("y", "classes", "rank"),
     [
@@ -81,11 +78,23 @@ def test_ordered_categoricals_bring_their_order(y):
     assert_array_equal(ranks(y, classes=SIZES[::-1])[1], [0, 2])
 
 
-def test_a_categorical_of_integers_keeps_its_own_order():
+def test_categoricals_of_numbers_and_classes_rank_them():
     y = pd.Categorical([1, 2, 3], categories=[3, 1, 2], ordered=True)
     classes, rank = ranks(y)
     assert_array_equal(rank, [1, 2, 0])
     assert classes.dtype.kind == "i"
+    assert_array_equal(ranks([1, 3], classes=[3, 2, 1])[1], [2, 0])
+    assert_array_equal(ranks([0.5, 1.0], classes=[0.5, 1, 1.5])[1], [0, 1])
+    y = np.array([2**53, 2**53 + 1, 2**63 + 5], dtype=np.uint64)
+    assert_array_equal(ranks(y, classes=y[[1, 2, 0]])[1], [2, 0, 1])
+    with refused(ValueError, f"y holds {2**53 + 1} in row 1, which is not among"):
+        fit(y, classes=np.array([2.0**53, 2.0**63]))
+    with refused(
+        TypeError, r"y .*classes= .*\['a', .*'i', 'j', \.\.\.\] in rank order"
+    ):
+        fit([*"abcdefghijklm"])
+    with refused(ValueError, "the sum of sample_weight must be between 1e-50 and"):
+        fit([0, 1], sample_weight=[1e308, 1e308], class_weight="balanced")
 
 
 @pytest.mark.parametrize(
@@ -107,24 +116,12 @@ def test_strings_are_ranked_by_classes(kind):
     assert classes.dtype.kind == "U"
 
 
-def test_classes_may_rank_numbers_too_and_name_more_than_there_are():
-    assert_array_equal(ranks([1, 3], classes=[3, 2, 1])[1], [2, 0])
-    assert_array_equal(ranks([0.5, 1.0], classes=[0.5, 1, 1.5])[1], [0, 1])
-
-
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numpy 1")
 def test_strings_of_variable_width_are_strings():
     y = np.array(["b", "a"], dtype=np.dtypes.StringDType())
     assert_array_equal(ranks(y, classes=["b", "a"])[1], [0, 1])
     with refused(TypeError, "y holds strings"):
         fit(y)
-
-
-def test_large_integers_are_not_confused_by_rounding():
-    y = np.array([2**53, 2**53 + 1, 2**63 + 5], dtype=np.uint64)
-    assert_array_equal(ranks(y, classes=y[[1, 2, 0]])[1], [2, 0, 1])
-    with refused(ValueError, f"y holds {2**53 + 1} in row 1, which is not among"):
-        fit(y, classes=np.array([2.0**53, 2.0**63]))
 
 
 @given(hnp.arrays(np.int64, st.integers(2, 20), elements=st.integers(-5, 5)))
@@ -176,48 +173,21 @@ def test_labels_without_a_clear_rank_are_refused(y, classes, error, message):
         fit(y, X=np.eye(2), classes=classes)
 
 
-def test_the_list_of_labels_is_cut_short():
-    with refused(
-        TypeError, r"y .*classes= .*\['a', .*'i', 'j', \.\.\.\] in rank order"
-    ):
-        fit([*"abcdefghijklm"])
-
-
-# Weights
-
-
-def test_weights_that_overflow_are_refused():
-    with refused(ValueError, "the sum of sample_weight must be between 1e-50 and"):
-        fit([0, 1], sample_weight=[1e308, 1e308], class_weight="balanced")
-
-
-# Features
-
-
-def test_features_that_are_right_already_are_not_copied():
+def test_features_are_read_as_the_model_has_them():
     X = np.ones((3, 2))
     assert np.shares_memory(read_features(X), X)
     assert X.flags.writeable
-
-
-def test_categories_are_counted_in_the_order_that_is_told():
     X, order = pd.DataFrame({"a": ["u", "v"]}), (np.array(["v", "u"]),)
     assert read_features(X, categories=order).tolist() == [[1], [0]]
     assert read_features([["u"], ["v"]], categories=order).tolist() == [[1], [0]]
     X, order = [[1, 3], [3, 1]], np.array([3, 1])
     assert read_features(X, categories=(order, None)).tolist() == [[1, 3], [0, 1]]
     assert read_features(X, categories=(order, order)).tolist() == [[1, 0], [0, 1]]
-
-
-def test_a_record_is_read_in_the_order_of_the_model():
     record = Frame.of_numbers(np.array([[1.0, 2.0]]), ("a", "b"))
     assert read_features(record, feature_names=("b", "a")).tolist() == [[2, 1]]
     assert read_features(record, feature_names=("a", "b")) is record.values
     with refused((TypeError, ValueError), ".*column 'a'"):  # it holds numbers
         read_features(record, categories=(np.array(["u", "v"]), None))
-
-
-def test_missing_entries_pass_where_they_are_asked_for():
     X = np.array([[0.0, np.nan], [1.0, 2.0]])
     assert read_features(X, missing=True) is X
     with refused(ValueError, "X must be finite; first bad row is 0"):
@@ -242,9 +212,6 @@ def test_the_argument_is_called_by_its_name():
         read_features(sparse.csr_array([[np.nan]]), name="basis")
     with refused(TypeError, "column 1 of basis must hold real numbers, got 'a' in row"):
         read_features([[0, "a"]], name="basis")
-
-
-# Sparse features
 
 
 @st.composite
@@ -296,7 +263,7 @@ def test_sparse_and_dense_agree(pair, data):
         assert (var >= 0).all()
 
 
-def test_a_canonical_matrix_is_shared_and_not_marked_read_only():
+def test_canonical_matrices_are_shared_and_entries_behind_the_last_row_dropped():
     X = sparse.csr_array(np.eye(3))
     a = read_features(X)
     assert np.shares_memory(a.data, X.data)
@@ -304,6 +271,8 @@ def test_a_canonical_matrix_is_shared_and_not_marked_read_only():
     for array in (a.data, a.indices, a.indptr):
         assert not array.flags.writeable
     assert not np.shares_memory(a.rows(slice(None)).data, X.data)
+    X = replace(GOOD, data=[1, 2, 3, np.nan], indices=[0, 1, 1, 99])
+    assert_array_equal(read_features(X).dense(), [[1, 2], [0, 3]])
 
 
 @pytest.mark.parametrize(
@@ -326,11 +295,6 @@ class Parts:
 
 
 GOOD = Parts(np.ones(3), np.array([0, 1, 1]), np.array([0, 2, 3]), (2, 2))
-
-
-def test_entries_behind_the_last_row_are_dropped():
-    X = replace(GOOD, data=[1, 2, 3, np.nan], indices=[0, 1, 1, 99])
-    assert_array_equal(read_features(X).dense(), [[1, 2], [0, 3]])
 
 
 @pytest.mark.parametrize(
@@ -362,9 +326,6 @@ def test_broken_sparse_matrices_are_refused(parts, error, message):
         fit([0, 1], X=replace(GOOD, **parts))
 
 
-# Costs
-
-
 @pytest.mark.parametrize("power", [1, 2])
 @pytest.mark.parametrize("scale", [1, 0.1, 1 / 3, 1e45])
 def test_costs_that_grow_with_the_distance_are_accepted(power, scale):
@@ -376,10 +337,7 @@ def test_costs_that_grow_with_the_distance_are_accepted(power, scale):
     assert cost.flags.writeable
 
 
-# Parameters
-
-
-def test_arrays_are_copied_to_rows_of_doubles():
+def test_arrays_are_copied_where_they_must_be_and_never_change():
     columns = np.asfortranarray(np.ones((2, 3)))
     rows = as_real_array(columns, "v")
     assert rows.flags.c_contiguous
@@ -391,9 +349,15 @@ def test_arrays_are_copied_to_rows_of_doubles():
     assert as_real_array([np.longdouble("1e4000")], "v").tolist() == [np.inf]
     mixed = np.array([[1, np.True_], [0.5, 10**30]], dtype=object)
     assert as_real_array(mixed, "v").tolist() == [[1, 1], [0.5, 1e30]]
-
-
-def test_what_has_entries_can_be_listed():
+    own = np.arange(6.0)
+    assert read_only(own) is own
+    assert not own.flags.writeable
+    base = np.arange(6.0)
+    copied = read_only(base[::2])
+    base[:] = -1
+    assert_array_equal(copied, [0, 2, 4])
+    assert not copied.flags.writeable
+    assert base.flags.writeable
     assert all(map(can_be_listed, ([], (1,), {}, np.ones(1), range(2), iter([]))))
     single = ("ab", memoryview(b"a"), np.array(1), sparse.csr_array((1, 1)), 5, None)
     assert not any(map(can_be_listed, single))
@@ -416,15 +380,3 @@ def test_rng_is_a_seed_or_a_generator():
 def test_other_values_are_not_rngs(rng):
     with refused(ValueError, "rng must be None, an integer >= 0 or a numpy Generator"):
         resolve_rng(rng)
-
-
-def test_frozen_arrays_cannot_change():
-    own = np.arange(6.0)
-    assert read_only(own) is own
-    assert not own.flags.writeable
-    base = np.arange(6.0)
-    copied = read_only(base[::2])
-    base[:] = -1
-    assert_array_equal(copied, [0, 2, 4])
-    assert not copied.flags.writeable
-    assert base.flags.writeable

@@ -17,7 +17,7 @@ from internals import (
     stopped_by,
 )
 from processes import Terminal
-from registry import METHODS, every_method
+from registry import every_method
 from strategies import sample
 
 import ordinal
@@ -60,11 +60,8 @@ class Bar:
         self.closed = True
 
 
-# Where it is written
-
-
 @pytest.mark.usefixtures("at_once")
-def test_a_terminal_has_one_line_that_is_rewritten():
+def test_terminals_and_files_have_their_lines():
     stream = Terminal()
     line = Line(stream)
     line.show("a long text")
@@ -76,10 +73,6 @@ def test_a_terminal_has_one_line_that_is_rewritten():
     assert len({len(text.rstrip("\n")) for text in texts}) == 1  # nothing stays behind
     assert stream.getvalue().endswith("x\n")
     assert stream.getvalue().count("\n") == 1
-
-
-@pytest.mark.usefixtures("at_once")
-def test_a_file_has_a_line_for_each_text():
     stream = io.StringIO()
     line = Line(stream)
     line.show("one")
@@ -102,29 +95,12 @@ def test_a_notebook_without_tqdm_has_the_line_of_a_terminal():
     line = Line(stream)
     line.show("one")
     line.close("two")
-    assert [text.strip() for text in stream.getvalue().split("\r")] == [
-        "",
-        "one",
-        "two",
-    ]
+    texts = [text.strip() for text in stream.getvalue().split("\r")]
+    assert texts == ["", "one", "two"]
 
 
 @pytest.mark.usefixtures("at_once", "notebook")
-def test_the_bar_of_a_comparison_ends_full(monkeypatch):
-    tqdm = ModuleType("tqdm.auto")
-    tqdm.tqdm = Bar
-    Bar.made = []
-    monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm)
-    X, y = ordinal.datasets.make_gaussians(20, rng=0)
-    ordinal.compare(X, y, methods=["pom", "constant-mode"], cv=2, progress=True)
-    (bar,) = Bar.made
-    text, n, total = bar.drawn[-1]
-    assert (n, total, bar.closed) == (4, 4, True)
-    assert re.match("4 folds  .* in all$", text)
-
-
-@pytest.mark.usefixtures("at_once", "notebook")
-def test_a_notebook_has_a_bar(monkeypatch):
+def test_a_notebook_has_a_bar_that_ends_full(monkeypatch):
     tqdm = ModuleType("tqdm.auto")
     tqdm.tqdm = Bar
     Bar.made = []
@@ -136,12 +112,17 @@ def test_a_notebook_has_a_bar(monkeypatch):
     line.show("first", 1, 4)
     line.show("second", 2, 4)
     line.close("end", 5, 5)
-    (bar,) = Bar.made
-    assert bar.drawn == [
+    X, y = ordinal.datasets.make_gaussians(20, rng=0)
+    ordinal.compare(X, y, methods=["pom", "constant-mode"], cv=2, progress=True)
+    own, of_comparison = Bar.made
+    assert own.drawn == [
         ("kernel matrix", 0, None), ("first", 1, 4), ("second", 2, 4), ("end", 5, 5)
     ]  # fmt: skip
-    assert bar.closed
+    assert own.closed
     assert stream.getvalue() == ""
+    text, n, total = of_comparison.drawn[-1]
+    assert (n, total, of_comparison.closed) == (4, 4, True)
+    assert re.match("4 folds  .* in all$", text)
 
 
 def test_a_process_without_a_console_is_told_nothing(monkeypatch):
@@ -157,9 +138,6 @@ def test_a_process_without_a_console_is_told_nothing(monkeypatch):
 )
 def test_durations(seconds, text):
     assert duration(seconds) == text
-
-
-# What a fit tells
 
 
 @pytest.mark.usefixtures("at_once")
@@ -233,9 +211,3 @@ def test_verbose_tells_how_a_fit_goes_and_changes_no_bit(method, monkeypatch):
     assert last.startswith(f"{name}, ")
     assert last.endswith(f" s: {model.convergence}")
     np.testing.assert_array_equal(method.numbers(model, X), method.numbers(silent, X))
-
-
-def test_verbose_is_true_or_false():
-    method = METHODS[0]
-    with pytest.raises(ValueError, match="verbose must be"):
-        method(*sample(20, 3), verbose="yes")

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from internals import Monitor, pairwise, row_features, stratified
+from internals import Monitor, row_features, stratified
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import qp_optimum
 
@@ -204,26 +204,6 @@ def test_the_curvature_of_many_chunks_and_tiles():
     assert_array_equal(found, np.tril(two.curvature(1.0)))
 
 
-def test_a_share_of_the_curvature_is_a_fair_one():
-    Z, y = made(4 * CHUNK, m=3)
-    order = np.argsort(y, kind="stable")  # as bad as can be
-    sums = sums_of(Z[order], y[order], svor_losses("svorim", 4, 1.0))
-    sums.at(np.zeros(3), np.zeros(3), 0.5)
-    whole, part = (np.tril(sums.curvature(share)) for share in (1.0, 0.1))
-    assert np.abs(whole - part).max() <= 0.03 * np.abs(whole).max()
-    assert np.abs(whole - part).max() > 0
-
-
-def test_pairs_of_pairs():
-    def sum_of(numbers):
-        return pairwise((np.array([float(k)]),) for k in numbers)[0][0]
-
-    big = 2.0**53  # + 1 is lost, + 2 is not
-    assert sum_of([big, 0, 1, 1]) == big + 2
-    assert sum_of([big, 1, 1]) == big
-    assert sum_of(range(1, 12)) == 66
-
-
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 def test_thresholds_are_the_best(seed, ordered):
@@ -244,24 +224,6 @@ def test_thresholds_are_the_best(seed, ordered):
     )
     assert dense.primal(w, b) <= least + 1e-9 * max(1, least)
     assert not ordered or (np.diff(b) >= 0).all()
-
-
-@pytest.mark.parametrize(
-    ("off", "passes"), [(0.0, 13), (0.3, 13), (3.0, 14), (1e8, 19)]
-)
-def test_far_thresholds_take_few_passes(off, passes):
-    Z, y = made()
-    sums = sums_of(Z, y, svor_losses("svorim", 4, 1.0))
-    sums.at(np.full(sums.m, 0.1), np.zeros(3), 1.0)
-    b = best_thresholds(sums.loss_slopes, sums.losses, np.zeros(3))
-    asked = []
-
-    def slopes(grid):
-        asked.append(grid)
-        return sums.loss_slopes(grid)
-
-    assert_allclose(best_thresholds(slopes, sums.losses, b + off), b, rtol=1e-14)
-    assert len(asked) <= passes
 
 
 def test_thresholds_with_a_price_and_where_many_are_best():
@@ -397,22 +359,6 @@ def test_weak_duality(kind, seed):
         keep = shares(losses, point.sides, nu)
         back = sums.scaled_back(keep)
         assert dual_value(losses, point, keep, back) <= primal * (1 + 1e-12)
-
-
-def test_a_limit_of_steps_is_told():
-    Z, y = made()
-    sums = sums_of(Z, y, svor_losses("svorim", 4, 1.0))
-    found = fit(sums, 1e-6, max_iter=3)
-    assert (found.status, found.n_iter) == (Status.MAX_ITER, 3)
-    assert found.rel_gap > 1e-6
-
-
-def test_a_fit_goes_on_where_another_ended():
-    Z, y = made()
-    losses = svor_losses("svorim", 4, 1.0)
-    first = fit(sums_of(Z, y, losses), 1e-4)
-    begun = Start(first.w, first.b, first.end.sigma)
-    assert fit(sums_of(Z, y, losses), 1e-4, begun).n_iter < first.n_iter
 
 
 @pytest.mark.parametrize("method", SVOR)

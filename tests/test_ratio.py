@@ -20,7 +20,6 @@ from test_pom_diagnostics import assert_newton_steps
 import ordinal
 from ordinal import inference
 from ordinal.inference import lr_test
-from ordinal.inference.fitted import has_errors
 from ordinal.linear import fit_ratio, stages
 from ordinal.linear.ratio_loss import RatioLikelihood
 
@@ -148,9 +147,6 @@ def test_derivatives_are_those_of_the_loss(family, link):
     assert -end.value * design.total < model.loglik
 
 
-# Symmetries
-
-
 @families
 def test_weights_are_rows_and_two_ranks_are_a_binary_regression(family):
     model = fit_ratio(
@@ -184,9 +180,6 @@ def test_a_stopping_model_is_a_binary_regression_of_stages(backward):
     assert model.loglik == pytest.approx(binary.loglik)
 
 
-# Use
-
-
 def test_tables_formulas_files_and_absent_ranks(tmp_path):
     table = pd.DataFrame({"a": MADE.X[:, 0], "b": list("xyz" * 40), "y": MADE.y})
     model = fit_ratio("y ~ a * b", table, family="adjacent", classes=[0, 1, 2, 7, 3])
@@ -217,15 +210,6 @@ def test_nominal_effects_are_tested_by_likelihoods(family):
     pom = ordinal.fit_pom(MADE.X, MADE.y)
     with pytest.raises(ValueError, match="must have the same family"):
         lr_test(pom, larger)
-
-
-@families
-def test_separated_ranks_are_reported(family):
-    X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
-    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match="'x1'"):
-        model = fit_ratio(X, [0, 0, 1, 1, 2, 2], family=family)
-    assert model.convergence.status is ordinal.models.Status.SEPARATED
-    assert not has_errors(model)
 
 
 @pytest.mark.parametrize("tol", [1e-6, 1e-12])
@@ -294,6 +278,21 @@ def test_what_is_refused():
         model.confint(method="profile")
     with pytest.raises(ValueError, match="cluster has shape"):
         fit_ratio(MADE.X, MADE.y, cluster=[1, 2])
+    X, y, _ = noisy_rows()
+    for family, link in (("adjacent", "probit"), ("stopping", "cauchit")):
+        with pytest.raises(ValueError, match="loss is not convex"):
+            fit_ratio(X, y, family=family, link=link, l1=0.1)
+    with pytest.raises(ValueError, match="link must be 'logit' with family='adjacent'"):
+        ordinal.fit_pom_path(X, y, family="adjacent", link="probit")
+    with pytest.raises(ValueError, match="threshold must be 'flexible' with family="):
+        ordinal.fit_pom_path(X, y, family="stopping", threshold="symmetric")
+    with pytest.raises(ValueError, match="family must be one of 'cumulative'"):
+        ordinal.fit_pom_path(X, y, family="acat")
+    with pytest.raises(ValueError, match="which fits with l1 > 0 do not compute"):
+        fit_ratio(X, y, l1=0.1, robust=True)
+    model = fit_ratio(X, y, l1=0.1)
+    with pytest.raises(ValueError, match=r"l1=0\.1"):
+        model.summary()
 
 
 def averages(model, X, changed=None):
@@ -441,9 +440,6 @@ def test_ridge_makes_coefficients_of_separated_ranks_finite(family):
     assert_allclose(1000 * scaled.coef, same.coef, rtol=1e-6)
 
 
-# Lasso and elastic net
-
-
 NET_CASES = [
     *((family, link) for family in FAMILIES[:2] for link in ("logit", "cloglog")),
     ("adjacent", "logit"),
@@ -580,27 +576,6 @@ def test_a_path_of_reversed_ranks_exchanges_the_directions(tmp_path):
     loaded = ordinal.load(tmp_path / "path")
     assert loaded.model(2).family == "stopping"
     assert_array_equal(loaded.model(2).predict(X), one.model(2).predict(X))
-
-
-def test_lasso_of_what_is_not_convex_is_refused():
-    X, y, _ = noisy_rows()
-    for family, link in (("adjacent", "probit"), ("stopping", "cauchit")):
-        with pytest.raises(ValueError, match="loss is not convex"):
-            fit_ratio(X, y, family=family, link=link, l1=0.1)
-    with pytest.raises(ValueError, match="link must be 'logit' with family='adjacent'"):
-        ordinal.fit_pom_path(X, y, family="adjacent", link="probit")
-    with pytest.raises(ValueError, match="threshold must be 'flexible' with family="):
-        ordinal.fit_pom_path(X, y, family="stopping", threshold="symmetric")
-    with pytest.raises(ValueError, match="family must be one of 'cumulative'"):
-        ordinal.fit_pom_path(X, y, family="acat")
-    with pytest.raises(ValueError, match="which fits with l1 > 0 do not compute"):
-        fit_ratio(X, y, l1=0.1, robust=True)
-    model = fit_ratio(X, y, l1=0.1)
-    with pytest.raises(ValueError, match=r"l1=0\.1"):
-        model.summary()
-
-
-# Robust errors, profiles, goodness of fit, influence
 
 
 def scores_of(model):

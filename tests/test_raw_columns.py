@@ -56,9 +56,6 @@ FITS = {
 }
 
 
-# The example of a table of patients
-
-
 def test_odds_ratios_and_effects_are_per_unit_of_the_table():
     model, plain = ordinal.fit_pom(D, Y, preprocess=HOW), ordinal.fit_pom(D, Y)
     assert type(model) is type(plain)
@@ -81,9 +78,6 @@ def test_odds_ratios_and_effects_are_per_unit_of_the_table():
         rtol=1e-6,
     )
     assert str(model.summary()) == str(plain.summary())
-
-
-# Penalties see scaled columns, and nothing else does
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -127,9 +121,6 @@ def test_paths_are_those_of_scaled_columns():
         )
     table = ordinal.fit_pom_path(GAPS, Y, preprocess=HOW, n_lambdas=3)
     assert table.models[0].predictor.column_names[:2] == ("age", "age is missing")
-
-
-# Every door
 
 
 def doors(tmp_path):
@@ -185,6 +176,14 @@ def test_references_and_terms_have_the_names_of_the_table():
         np.isnan(inference.augment(model)["age"].astype(float)).sum()
         == GAPS["age"].isna().sum()
     )
+    found = ordinal.select(
+        partial(ordinal.fit_pom, nominal=["g"]), GAPS, Y,
+        search={"l2": [0.01, 0.1]}, cv=2,
+    )  # fmt: skip
+    assert not found.failures
+    assert (
+        found.model.predictor.nominal.size == 3
+    )  # two categories and the mark of gaps
 
 
 def test_labels_and_weights_that_are_missing_are_no_gaps_of_features():
@@ -196,20 +195,6 @@ def test_labels_and_weights_that_are_missing_are_no_gaps_of_features():
     alone = ordinal.fit_pom(GAPS[keep], y[keep], preprocess=HOW)
     assert model.statistics.n_missing == N // 10
     assert_allclose(model.coef, alone.coef)
-
-
-# Models that are not linear: figures and explanations are about the table
-
-
-def test_searches_take_terms_of_the_table():
-    found = ordinal.select(
-        partial(ordinal.fit_pom, nominal=["g"]), GAPS, Y,
-        search={"l2": [0.01, 0.1]}, cv=2,
-    )  # fmt: skip
-    assert not found.failures
-    assert (
-        found.model.predictor.nominal.size == 3
-    )  # two categories and the mark of gaps
 
 
 def test_a_linear_model_of_other_columns_says_so():

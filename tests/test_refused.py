@@ -134,9 +134,6 @@ def test_what_is_near_is_taken():
     assert np.isfinite(gamma_range(X * 1e-149)).all()
     plot.partial_dependence(xofm(), np.clip(FAR, -1e300, 1e300), 0)
     assert set(ordinal.datasets.make_tlssvor(noise=1e308)[1].tolist()) == {1, 4}
-
-
-def test_a_search_with_a_function_of_no_module():
     fit = eval("lambda X, y, C: fit(X, y, C=C)", {"fit": ordinal.fit_svorim})
     assert fit.__module__ is None
     assert select(fit, X, Y, search=GRID, refit=False).best == 0

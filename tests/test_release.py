@@ -108,14 +108,11 @@ def test_links_of_the_readme_lead_from_the_package_index_to_the_tag(released):
         assert old.startswith("https:") or (ROOT / old.partition("#")[0]).exists()
 
 
-def test_versions_agree():
+def test_versions_agree_and_the_papers_are_cited():
     version = run("gaps.py", "--version").stdout.strip()
     assert re.fullmatch(r"\d+\.\d+\.\d+", version)
     assert str(yaml.safe_load(read("CITATION.cff"))["version"]) == version
     assert yaml.safe_load(read("recipe/recipe.yaml"))["context"]["version"] == version
-
-
-def test_the_citation_has_the_five_papers():
     papers = yaml.safe_load(read("CITATION.cff"))["references"]
     assert len(papers) == 5
     assert all(paper["title"] and paper["authors"] for paper in papers)

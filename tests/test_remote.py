@@ -19,8 +19,6 @@ from ordinal._dask.transport import (
     NeedsReplay,
     RemoteState,
     Request,
-    packed,
-    unpacked,
 )
 from ordinal._quadratic.on_basis import cached_chunks
 from ordinal._quadratic.sums import CHUNK, CachedFeatures, LocalSums, RowSums
@@ -288,30 +286,6 @@ def test_nodes_make_one_tree(n, cuts, random):
     assert n // 3 or len(held[1]) == 1  # what is missing at the end costs nothing
     (there,) = whole(merged(held[0] + held[1]))
     assert there.tobytes() == here.tobytes()
-
-
-def test_triangles_are_sent():
-    H = np.arange(49.0).reshape(7, 7)
-    assert packed(H).size == 28
-    np.testing.assert_array_equal(unpacked(packed(H)), np.tril(H))
-    _, _, blocks = problem(SIZES[:2])
-    losses, w, b = svor_losses("svorim", 4, 1.0), np.ones(6), np.array([-1.0, 0.0, 1.0])
-    workers, sizes = Workers([[0], [1]], blocks), []
-    real = workers.ask
-
-    def ask(requests):
-        answers = real(requests)
-        sizes.append([node.parts[0].size for some in answers.values() for node in some])
-        return answers
-
-    workers.ask = ask
-    here, there = Blocks(blocks, losses), begun(RemoteState(workers, needed), losses)
-    for sums in (here, there):
-        sums.at(w, b, 1.0)
-    found, expected = there.curvature(1.0), here.curvature(1.0)
-    np.testing.assert_array_equal(found, np.tril(expected))
-    assert np.abs(found).max() > 0
-    assert set(sizes[-1]) == {9 * 10 // 2}
 
 
 DASK = """

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn import metrics as other
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from strategies import sample
 
 import ordinal
@@ -31,9 +31,6 @@ def folds_without_a_rank():
     rows = np.arange(62)
     tests = [rows[:20], np.append(rows[20:40], [60, 61]), rows[40:60]]
     return [(np.setdiff1d(rows, test), test) for test in tests]
-
-
-# Directions
 
 
 @pytest.mark.parametrize(
@@ -133,9 +130,6 @@ def test_estimators_score_by_functions_too():
     assert minus == -metrics.mae(Y, model.predict(X))
 
 
-# Scores that are not finite
-
-
 def test_no_winner_without_a_finite_mean():
     folds = folds_without_a_rank()
     result = ordinal.compare(
@@ -189,9 +183,6 @@ def test_searches_say_that_they_scored_infinity_and_why():
         ordinal.select("lat", X, Y, search=Grid(l2=[-1.0]))
 
 
-# Ranks that the training rows of a fold lack
-
-
 def test_every_metric_is_finite_where_it_is_defined():
     """Infinite or undefined are the losses of ranks that no training row has, and
     correlations with predictions that are all equal."""
@@ -222,13 +213,6 @@ def test_estimators_score_numbers_that_a_fold_lacks(make, labels):
     for name in ("mae", "amae", "kappa", "accuracy"):
         of = make(scoring=name).fit(OF_RARE[train], y[train])
         assert np.isfinite(of.score(OF_RARE[test], y[test]))
-
-
-def test_a_search_of_scikit_learn_does_not_take_the_first_candidate_unseen():
-    folds = folds_without_a_rank()
-    search = GridSearchCV(POM(), {"l2": [1e4, 1e-2]}, cv=folds).fit(OF_RARE, RARE)
-    assert search.best_params_ == {"l2": 1e-2}
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
 def test_unknown_labels_without_an_order_are_still_refused():
@@ -265,9 +249,6 @@ def test_weights_of_classes_that_a_fold_lacks():
         POM(class_weight=weights, classes=range(4)).fit(X, Y).predict(X),
         POM(class_weight={0: 1.0, 1: 2.0, 2: 1.0}).fit(X, Y).predict(X),
     )
-
-
-# Rules (what they predict: `test_scores_judge_what_the_rule_predicts`)
 
 
 def test_the_rule_belongs_to_the_metric():

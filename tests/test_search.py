@@ -10,7 +10,6 @@ import pickle
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +17,6 @@ import warnings
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from threading import Event
 
 import numpy as np
@@ -77,15 +75,6 @@ def fit_constant(X, y, *, label=0, shape="round"):
 
 
 CALLS = []
-
-
-def fit_stuck(X, y, *, label=0):
-    """Says so and sleeps from the fifth call on, if the environment asks for it."""
-    CALLS.append(label)
-    if len(CALLS) > 4 and "STUCK" in os.environ:
-        print("stuck", flush=True)
-        time.sleep(3600)
-    return Constant(label)
 
 
 def doubtful(y_true, y_pred):
@@ -401,19 +390,6 @@ def test_one_bad_point_of_a_path_spoils_no_other():
     assert np.sum(found.scores[[0, 2]] != expected.scores) <= 1
 
 
-def test_not_converged_is_recorded_and_not_warned_of():
-    found = select(
-        ordinal.fit_svorim, X, y, search=Grid(C=[1e-3, 1e3]), max_iter=5, refit=False
-    )
-    assert "max_iter" in found.status[1]
-    assert found.failures == ()
-
-
-def test_nothing_that_fits():
-    with pytest.raises(ValueError, match="two is not to be"):
-        select(fit_constant, X, y, search=Grid(label=[2]))
-
-
 @given(
     st.lists(
         st.tuples(st.sampled_from([1.0, 2.0, 3.0]), st.sampled_from([0.1, 0.2])),
@@ -566,35 +542,6 @@ def test_threads_do_not_call_a_function_of_ones_own():
     assert most[0] == 1
 
 
-@pytest.mark.slow
-def test_ctrl_c_ends_threads_soon(tmp_path):
-    script = tmp_path / "run.py"
-    script.write_text(
-        "import ordinal, numpy as np, threading, time\n"
-        "from ordinal.model_selection import Grid, select\n"
-        "rng = np.random.default_rng(0)\n"
-        "X, y = rng.normal(size=(3000, 5)), rng.integers(0, 6, 3000)\n"
-        "def announce():\n"
-        "    while threading.active_count() < 4:  # two of them work\n"
-        "        time.sleep(0.01)\n"
-        "    print('go', flush=True)\n"
-        "threading.Thread(target=announce, daemon=True).start()\n"
-        "select(ordinal.fit_svorim, X, y, search=Grid(C=[1e4], gamma=[1.0, 2.0]),\n"
-        "       n_threads=2)\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, str(script)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert process.stdout.readline() == "go\n"
-    process.send_signal(2)
-    try:
-        _, stderr = process.communicate(timeout=600)  # the fits would take minutes
-    finally:
-        process.kill()
-    assert "KeyboardInterrupt" in stderr
-
-
 class Killed(BaseException):
     pass
 
@@ -737,15 +684,6 @@ def test_nested_is_a_loop_of_searches():
     assert "3 hold-outs" in repr(result)
 
 
-def test_outer_splits_of_ones_own_and_the_simplest_point():
-    outer = stratified_holdout(y, 2, test_size=30, rng=9)
-    result = nested(
-        ordinal.fit_svorim, X, y, search=GRID, outer=outer, cv=3, choose="one_se"
-    )
-    for one, params in zip(result.selections, result.params, strict=True):
-        assert params == one.points[one.one_se]
-
-
 class Counting:
     """An executor that runs some tasks at once, and is then killed."""
 
@@ -778,32 +716,6 @@ def test_a_killed_run_continues(tmp_path_factory, after):
     assert counting.submitted == 14 - after
     equal(whole, again)
     assert not list(store.glob(".*"))
-
-
-@pytest.mark.slow
-def test_sigkill_loses_nothing_that_was_finished(tmp_path):
-    script = tmp_path / "run.py"
-    script.write_text(
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "from test_search import X, y, fit_stuck, nested, Grid\n"
-        "nested(fit_stuck, X, y, search=Grid(label=[0, 1]), outer=2, cv=3,\n"
-        "       store='store')\n"
-    )
-    command = [sys.executable, str(script), str(Path(__file__).parent)]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "STUCK": "1"},
-    )  # fmt: skip
-    assert process.stdout.readline() == "stuck\n"
-    process.kill()
-    process.communicate()
-    store = tmp_path / "store"
-    before = {p.name: p.stat().st_mtime_ns for p in store.glob("*.json")}
-    assert len(before) == 4
-    subprocess.run(command, cwd=tmp_path, check=True)
-    after = {p.name: p.stat().st_mtime_ns for p in store.glob("*.json")}
-    assert len(after) == 14
-    assert before.items() <= after.items()
 
 
 def test_a_store_knows_what_a_result_depends_on(tmp_path):
@@ -1083,6 +995,14 @@ def test_halving_drops_points_on_samples_and_judges_the_rest_on_all_rows():
         share = [np.bincount(labels[sorted(s)], minlength=3) / len(s) for s in at]
         assert_allclose(share[0], share[-1], atol=0.01)
         assert all((s > 0).all() for s in share)
+    numbers = np.arange(4200.0)[:, None]
+    found = select(
+        fit_and_tell, numbers, labels, search=TwoStages(), halving=True,
+        standardize=False, cv=3, refit=False, n_threads=1,
+    )  # fmt: skip
+    assert found.params == {"label": 1}
+    rows = dict(zip([p["label"] for p in found.points], found.rows, strict=True))
+    assert [rows[k] for k in (0, 1, 5, 6, 7, 8)] == [934, 2800, 312, 312, 312, 312]
 
 
 class TwoStages:
@@ -1093,18 +1013,6 @@ class TwoStages:
     def stages(self, X):
         yield [{"label": label} for label in (2, 3, 4)]
         yield [{"label": label} for label in (0, 1, 5, 6, 7, 8)]
-
-
-def test_later_stages_are_halved_too():
-    numbers = np.arange(4200.0)[:, None]
-    labels = np.repeat([0, 1, 2], [14, 2800, 1386])
-    found = select(
-        fit_and_tell, numbers, labels, search=TwoStages(), halving=True,
-        standardize=False, cv=3, refit=False, n_threads=1,
-    )  # fmt: skip
-    assert found.params == {"label": 1}
-    rows = dict(zip([p["label"] for p in found.points], found.rows, strict=True))
-    assert [rows[k] for k in (0, 1, 5, 6, 7, 8)] == [934, 2800, 312, 312, 312, 312]
 
 
 class Counted:
@@ -1152,7 +1060,7 @@ def test_small_samples_are_fitted_without_the_basis():
     assert (few.scores[few.rows == 320] != whole.scores[whole.rows == 320]).any()
 
 
-def test_points_whose_score_is_infinite_on_a_sample_do_not_go_on():
+def test_points_without_a_finite_score_on_a_sample():
     X, y = np.zeros((4200, 1)), np.repeat([0, 1, 2], 1400)
     found = select(
         fit_and_tell, X, y, search={"label": list(range(9))}, halving=True, cv=3,
@@ -1162,10 +1070,7 @@ def test_points_whose_score_is_infinite_on_a_sample_do_not_go_on():
     assert found.params == {"label": 1}
     assert (found.rows > found.rows.min()).tolist() == [n == 1 for n in range(9)]
 
-
-def test_points_without_a_score_on_a_sample_go_on():
-    """A fit may need more rows than a sample has."""
-
+    # a fit may need more rows than a sample has
     def fit(X, y, *, label=0):
         if len(y) < 500:
             raise ValueError("too few rows")
@@ -1234,13 +1139,18 @@ def test_splitters_stand_for_their_splits():
     options = {"search": GRID, "refit": False}
     found = select(ordinal.fit_svorim, X, y, cv=Halves(), **options)
     same(found, select(ordinal.fit_svorim, X, y, cv=halves, **options))
-
     result = nested(ordinal.fit_svorim, X, y, search=GRID, outer=Halves(), cv=Halves())
     for (train, _), (expected, _), one in zip(
         result.splits, halves, result.selections, strict=True
     ):
         assert_array_equal(train, expected)
         assert_array_equal(one.splits[0][1], train[::2])
+    outer = stratified_holdout(y, 2, test_size=30, rng=9)
+    result = nested(
+        ordinal.fit_svorim, X, y, search=GRID, outer=outer, cv=3, choose="one_se"
+    )
+    for one, params in zip(result.selections, result.params, strict=True):
+        assert params == one.points[one.one_se]
 
 
 def test_a_splitter_is_given_the_numbers_of_sparse_rows():

@@ -262,37 +262,6 @@ def test_the_caller_decides_on_the_first_level(drop_first):
     assert Z.shape[1] == len(expected.feature_names_out)
 
 
-def test_weights_reach_the_preprocessor():
-    w = np.where(np.arange(80) % 2, 1.0, 0.0)
-    found = select(
-        ordinal.fit_svorim, FRAME, Y, search=Grid(C=[1.0]), sample_weight=w,
-        preprocess=TablePreprocessor(),
-    )  # fmt: skip
-    alone = TablePreprocessor().fit(FRAME[w > 0])
-    assert_array_equal(found.preprocessor.transform(FRAME), alone.transform(FRAME))
-
-
-def test_hold_outs_are_searched_as_well():
-    options = {"search": TAU, "cv": 2, "outer": 2, "rng": 3, "max_iter": 30}
-    tested = nested(ordinal.fit_xofm, FRAME, Y, **options)
-    for (train, test), point, mae in zip(
-        tested.splits, tested.params, tested.scores["mae"], strict=True
-    ):
-        model = ordinal.fit_xofm(
-            FRAME.iloc[train], Y[train], max_iter=30, probability=True, **point
-        )
-        labels = model.predict(FRAME.iloc[test], rule="median")
-        assert metrics.mae(Y[test], labels) == mae
-    behind = nested(
-        ordinal.fit_svorim, FRAME, Y, search=Grid(C=[1.0]), cv=2, outer=2,
-        preprocess=TablePreprocessor(),
-    )  # fmt: skip
-    assert not behind.failures
-
-
-# What is standardised
-
-
 def test_what_means_nothing_to_a_method_is_left_out():
     numbers = FRAME[["acid", "sweet"]]
     raw = select(ordinal.fit_xofm, numbers, Y, search=TAU, cv=2, max_iter=5)
@@ -333,9 +302,6 @@ def test_gaps_reach_the_kernel_that_takes_them():
     assert not found.failures
     with pytest.raises(ValueError, match="missing values in 'x3', and fit_svorim"):
         select(ordinal.fit_svorim, X, Y, **options)
-
-
-# Functions of the caller's, and what is refused
 
 
 def words_or_numbers(X, y, tau):

@@ -114,19 +114,6 @@ def test_other_estimators_pass_every_check(estimator, check):
     test_a_typical_estimator_passes_every_check(estimator, check)
 
 
-# What an estimator is made of
-
-
-def test_every_method_has_an_estimator():
-    assert (
-        {*NAMES, "CLMM", "OrdinalDecomposition", "Stacking", "TableTransformer"}
-        | {"RankEncoder", "scorer"}
-        == set(estimators.__all__)
-        == set(dir(estimators))
-    )
-    assert len(set(NAMES)) == len(NAMES) >= 8
-
-
 @every_method
 def test_parameters_are_the_arguments_of_the_fit(method):
     estimator = getattr(estimators, method.estimator)
@@ -194,9 +181,6 @@ def test_probabilities_are_there_where_they_are_asked_for():
     assert hasattr(SVORIM(probability=True), "predict_proba")
     assert hasattr(GPOR(), "predict_proba")
     assert not hasattr(XOFM(), "predict_proba")
-
-
-# Rules and decisions
 
 
 @pytest.mark.parametrize("r", [2, 3, *slow(5)])
@@ -286,9 +270,6 @@ def test_thresholds_out_of_order_are_decided_by_their_middle():
     assert np.mean(estimator.model_.predict(X) == 0) < 0.9
 
 
-# Rows, weights and labels
-
-
 @pytest.mark.slow
 @every_method
 @at_most(20)  # all methods sort and merge rows in one place
@@ -373,9 +354,6 @@ def test_strings_are_ranked_by_classes_or_by_the_alphabet_with_a_warning():
         SVORIM(classes=WORDS[:2]).fit(X, words)
 
 
-# Data frames
-
-
 def table(kind, n=90):
     """Numbers with gaps, words and categories, and ranks in words."""
     rng = np.random.default_rng(0)
@@ -441,29 +419,6 @@ def test_words_in_an_array_are_categories_if_named():
         XOFM(classes=WORDS).fit(rows, y)
 
 
-@pytest.mark.parametrize("method", registered())
-def test_frames_of_numbers_go_into_every_method_by_name(method):
-    X, y = rows()
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    estimator = fitted(method, frame, y)
-    assert_array_equal(estimator.feature_names_in_, ["a", "b", "c"])
-    labels = estimator.predict(frame)
-    assert_array_equal(estimator.predict(frame[["c", "a", "b"]]), labels)
-    assert_array_equal(estimator.predict(frame.astype("float32")).shape, (60,))
-    with pytest.raises(ValueError, match="X has no column 'b'"):
-        estimator.predict(frame[["a", "c"]])
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        assert_array_equal(estimator.predict(X), labels)
-    with pytest.warns(UserWarning, match="was fitted without feature names"):
-        assert_array_equal(fitted(method, X, y).predict(frame), labels)
-    # a second fit forgets the names of the first
-    assert not hasattr(estimator.fit(X[:, :2], y), "feature_names_in_")
-    assert estimator.n_features_in_ == 2
-
-
-# Scores
-
-
 @pytest.mark.parametrize(
     "name",
     ["mze", "mae", "amae", "mmae", "oci", "accuracy", "accuracy_off", "gmsec", "kappa"],
@@ -506,11 +461,15 @@ def test_a_decomposition_refuses_a_rule_cost_and_scoring_when_it_is_fitted():
             OrdinalDecomposition(LinearSVC(), **wrong).fit(*sample(30, 3))
 
 
-def test_scorers_say_what_they_are():
+def test_scorers_have_a_name_and_the_page_lists_every_estimator():
     assert repr(scorer("rps")) == "scorer('rps')"
     assert repr(pickle.loads(pickle.dumps(scorer("mae")))) == "scorer('mae')"
     with pytest.raises(ValueError, match="scoring must be one of 'mze', 'mae'"):
         scorer("precision")
+    page = (Path(__file__).parent.parent / "docs/sklearn.md").read_text()
+    names = [method.estimator for method in methods()]
+    (listed,) = re.findall(r"^The estimators are (.*?)\. ", page, re.S | re.M)
+    assert not [name for name in names if f"`{name}`" not in listed]
 
 
 def test_weights_are_routed():
@@ -545,9 +504,6 @@ def test_weights_are_routed():
         assert not np.array_equal(scores["plain"], scores["asked"])
 
 
-# Its tools
-
-
 def test_a_pipeline_of_a_frame_with_words_is_searched():
     X, y = table("pandas")
     X["size"] = X["size"].fillna(0.0)
@@ -568,10 +524,3 @@ def test_a_pipeline_of_a_frame_with_words_is_searched():
     assert search.best_score_ == pytest.approx(
         cross_val_score(pipe.set_params(**search.best_params_), X, y, cv=3).mean()
     )
-
-
-def test_the_page_lists_every_estimator():
-    page = (Path(__file__).parent.parent / "docs/sklearn.md").read_text()
-    names = [method.estimator for method in methods()]
-    (listed,) = re.findall(r"^The estimators are (.*?)\. ", page, re.S | re.M)
-    assert not [name for name in names if f"`{name}`" not in listed]

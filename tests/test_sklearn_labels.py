@@ -14,13 +14,11 @@ from sklearn.ensemble import (
     StackingClassifier,
     VotingClassifier,
 )
-from sklearn.inspection import partial_dependence
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
     StratifiedKFold,
     cross_val_predict,
-    cross_val_score,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -53,9 +51,6 @@ def pom(classes=None):
 
 
 both = pytest.mark.parametrize("make", [svorim, pom])
-
-
-# Estimators
 
 
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
@@ -109,21 +104,6 @@ def test_numbers_in_another_order_than_their_own_are_ranks():
     assert_array_equal(around.p_values(X), own.p_values(X))
 
 
-# Tools that hand labels on as they are
-
-
-@pytest.mark.parametrize(
-    "scoring",
-    ["neg_log_loss", "roc_auc_ovr", "roc_auc_ovo_weighted", "top_k_accuracy",
-     "balanced_accuracy", "f1_macro", scorer("mae"), scorer("log_loss")],
-    ids=str,
-)  # fmt: skip
-def test_scores_are_those_of_integers(scoring):
-    options = {"cv": 3, "scoring": scoring, "error_score": "raise"}
-    named = cross_val_score(pom(WORDS), X, WORDS[Y], **options)
-    assert_allclose(named, cross_val_score(pom(), X, Y, **options), rtol=1e-9)
-
-
 @pytest.mark.parametrize("scoring", ["neg_log_loss", scorer("mae"), scorer("rps")])
 def test_a_search_has_the_scores_of_integers(scoring):
     def searched(classes, y):
@@ -162,16 +142,6 @@ def test_meta_estimators_that_take_words_are_those_of_integers(tool, make):
     assert_allclose(P, expected[:, PLACES], rtol=1e-7)
     assert_array_equal(named.predict(X_NEW), WORDS[ranks.predict(X_NEW)])
 
-
-def test_partial_dependence_has_the_columns_of_the_classes():
-    found, expected = (
-        partial_dependence(e, X, [0], grid_resolution=5)["average"]
-        for e in (svorim(WORDS).fit(X, WORDS[Y]), svorim().fit(X, Y))
-    )
-    assert_allclose(found, expected[PLACES])
-
-
-# Tools that number labels by the alphabet
 
 NUMBER = {
     "bagging": lambda e: BaggingClassifier(e, n_estimators=3, random_state=0),
@@ -248,9 +218,6 @@ def test_a_lost_order_is_an_error_that_says_what_to_pass(tool):
         LOSE[tool](svorim(WORDS)).fit(X, WORDS[Y])
     with pytest.raises(ValueError, match=message):
         cross_val_predict(svorim(WORDS), X, WORDS[Y], cv=3, method="predict_proba")
-
-
-# Estimators of others
 
 
 def test_scores_of_other_estimators_take_the_order_of_a_categorical():

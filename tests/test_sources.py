@@ -13,7 +13,7 @@ from sources import Cut, mapped
 
 import ordinal
 from ordinal._model.preparation import make_kernel
-from ordinal._rows.source import Reader, raw_blocks
+from ordinal._rows.source import Reader
 from ordinal.preprocessing import Standardizer
 
 
@@ -80,7 +80,22 @@ def test_labels_of_any_kind_and_first_seen_in_any_order():
     )
 
 
-def test_columns_are_found_by_name_in_every_block():
+@given(st.permutations(range(30)), st.integers(0, 30))
+def test_rows_are_taken_by_number(order, k):
+    X, y, _ = table(30)
+    problem = ChunkedProblem.from_source(Cut([4, 5, 17], X, y))
+    np.testing.assert_array_equal(problem.X.take(order[:k]), X[order[:k]])
+    assert problem.X.reader.source.open == 0
+
+
+def test_rows_of_maps_and_blocks_are_read(tmp_path):
+    X, y, w = table(20_001)
+    stored = mapped(X, tmp_path)
+    problem = ChunkedProblem.from_source(stored, y, sample_weight=w)
+    same(problem, Problem.from_arrays(X, y, sample_weight=w))
+    chunks = list(problem.X.chunks())
+    np.testing.assert_array_equal(np.concatenate(chunks), X)
+    assert [len(c) for c in chunks] == [CHUNK, CHUNK, 20_001 - 2 * CHUNK]
     frame = pandas.DataFrame({"a": [1.0, 2, 3, 4], "b": [5.0, 6, 7, 8]})
     y = np.array([0, 1, 0, 1])
 
@@ -92,24 +107,6 @@ def test_columns_are_found_by_name_in_every_block():
     problem = ChunkedProblem.from_source(Source())
     assert problem.feature_names == ("a", "b")
     np.testing.assert_array_equal(next(problem.X.chunks()), frame)
-
-
-@given(st.permutations(range(30)), st.integers(0, 30))
-def test_rows_are_taken_by_number(order, k):
-    X, y, _ = table(30)
-    problem = ChunkedProblem.from_source(Cut([4, 5, 17], X, y))
-    np.testing.assert_array_equal(problem.X.take(order[:k]), X[order[:k]])
-    assert problem.X.reader.source.open == 0
-
-
-def test_a_memmap_is_read_in_slices(tmp_path):
-    X, y, w = table(20_001)
-    stored = mapped(X, tmp_path)
-    problem = ChunkedProblem.from_source(stored, y, sample_weight=w)
-    same(problem, Problem.from_arrays(X, y, sample_weight=w))
-    chunks = list(problem.X.chunks())
-    np.testing.assert_array_equal(np.concatenate(chunks), X)
-    assert [len(c) for c in chunks] == [CHUNK, CHUNK, 20_001 - 2 * CHUNK]
 
 
 def test_moments_do_not_depend_on_blocks():
@@ -134,17 +131,6 @@ def test_joined_moments_are_those_of_all_rows(values, cut):
     whole = Standardizer.fit(X, w)
     np.testing.assert_allclose(mean, whole.mean, rtol=1e-12)
     np.testing.assert_allclose(scale, whole.scale, rtol=1e-12)
-
-
-def test_rows_without_weight_have_no_moments():
-    X, y = np.array([[1.0], [2.0], [9.0], [4.0]]), np.array([0, 1, 0, 1])
-    source = Cut([2], X, y, np.array([0.0, 0.0, 1.0, 1.0]))
-    assert Moments.from_rows(X[:2], np.zeros(2)) is None
-    moments = ChunkedProblem.from_source(source).moments
-    assert moments.low == 4.0
-    assert moments.mean_and_scale() == (6.5, 2.5)
-    later = Cut([2], X, y, np.array([1.0, 1.0, 0.0, 0.0]))
-    assert ChunkedProblem.from_source(later).moments.mean_and_scale() == (1.5, 0.5)
 
 
 def bad_block(change, number=69, rows=10):
@@ -203,13 +189,6 @@ def test_an_error_of_the_first_block_needs_no_number_of_a_block(ends):
         ChunkedProblem.from_source(Cut(ends, X, y))
 
 
-def test_labels_without_an_order_are_found_in_their_block():
-    for y, message in (([0.3] * 10, "0.3 in row 0"), (["a"] * 10, "holds strings")):
-        source = bad_block(lambda X, _, y=y: (X, np.array(y)), number=3)
-        with pytest.raises((TypeError, ValueError), match=f"block 3, .*{message}"):
-            ChunkedProblem.from_source(source)
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -223,7 +202,7 @@ def test_blocks_hold_labels_and_weights(given, message):
         ChunkedProblem.from_source(Cut([], *table(9)), **given)
 
 
-def test_arrays_need_their_labels():
+def test_what_lacks_labels_or_blocks_is_named():
     X, y, w = table(9)
     with pytest.raises(ValueError, match="y must hold the labels of X, got None"):
         ChunkedProblem.from_source(X)
@@ -235,6 +214,12 @@ def test_arrays_need_their_labels():
         ChunkedProblem.from_source(X, np.zeros(9))
     with pytest.raises(ValueError, match="zero everywhere"):
         ChunkedProblem.from_source(Cut([], X, y, 0 * w))
+    for y, message in (([0.3] * 10, "0.3 in row 0"), (["a"] * 10, "holds strings")):
+        source = bad_block(lambda X, _, y=y: (X, np.array(y)), number=3)
+        with pytest.raises((TypeError, ValueError), match=f"block 3, .*{message}"):
+            ChunkedProblem.from_source(source)
+    with pytest.raises(ValueError, match=r"^a fit needs blocks .* labels as target="):
+        ordinal.fit_pom(Features(), None)
 
 
 @pytest.mark.parametrize("rows", [[], [5], [5, 4]])
@@ -253,21 +238,6 @@ def test_a_source_that_changes_is_found_out(rows):
     sizes[:] = [5, 6]
     with pytest.raises(ValueError, match="10 rows in the first pass and more in a"):
         list(problem.X.chunks())
-
-
-def test_what_is_no_block():
-    class Source:
-        def __init__(self, *given):
-            self.given = given
-
-        def blocks(self):
-            return iter(self.given)
-
-    with pytest.raises(ValueError, match="no blocks"):
-        ChunkedProblem.from_source(Source())
-    with pytest.raises(TypeError, match=r"block 0 must be X, .* got a tuple of 4"):
-        ChunkedProblem.from_source(Source((1, 2, 3, 4)))
-    assert [block.X for block in raw_blocks(Source(7, (8,)))] == [7, 8]
 
 
 @pytest.mark.parametrize("held", [1, 4])
@@ -362,7 +332,7 @@ def test_what_was_written_to_a_map_is_read(mode, tmp_path):
     np.testing.assert_array_equal(every_other[: len(X)], X[::2])
 
 
-def test_moments_of_parts_in_other_units():
+def test_moments_of_rows():
     X = np.array([[1.0], [2.0], [4.5], [40.0], [70.0], [60.0]])
     w = np.arange(1.0, 7.0)
     parts = [Moments.from_rows(X[rows], w[rows]) for rows in (slice(3), slice(3, 6))]
@@ -371,6 +341,26 @@ def test_moments_of_parts_in_other_units():
         mean, scale = first.joined(second).mean_and_scale()
         np.testing.assert_allclose(mean, whole.mean, rtol=1e-14)
         np.testing.assert_allclose(scale, whole.scale, rtol=1e-14)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3)) * [1e-3, 1.0, 1e5] + [1.0, -2.0, 0.0]
+    w = rng.uniform(1, 2, 50)
+    mean, scale = np.array([1.0, -1.0, 2.0]), np.array([1e-3, 2.0, 7.0])
+    made = Moments.from_rows(X, w).standardized(mean, scale)
+    direct = Moments.from_rows((X - mean) / scale, w)
+    for a, b in zip(made.mean_and_variance(), direct.mean_and_variance(), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9)
+    np.testing.assert_allclose(made.low, direct.low)
+    np.testing.assert_allclose(made.high, direct.high)
+    np.testing.assert_array_equal(made.exponent, direct.exponent)
+    assert made.weight == direct.weight
+    X, y = np.array([[1.0], [2.0], [9.0], [4.0]]), np.array([0, 1, 0, 1])
+    source = Cut([2], X, y, np.array([0.0, 0.0, 1.0, 1.0]))
+    assert Moments.from_rows(X[:2], np.zeros(2)) is None
+    moments = ChunkedProblem.from_source(source).moments
+    assert moments.low == 4.0
+    assert moments.mean_and_scale() == (6.5, 2.5)
+    later = Cut([2], X, y, np.array([1.0, 1.0, 0.0, 0.0]))
+    assert ChunkedProblem.from_source(later).moments.mean_and_scale() == (1.5, 0.5)
 
 
 def test_what_is_iterated_is_closed_though_others_hold_it():
@@ -401,21 +391,6 @@ def test_what_is_iterated_is_closed_though_others_hold_it():
     assert source.cursor.closed
 
 
-def test_moments_of_standardised_rows():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 3)) * [1e-3, 1.0, 1e5] + [1.0, -2.0, 0.0]
-    w = rng.uniform(1, 2, 50)
-    mean, scale = np.array([1.0, -1.0, 2.0]), np.array([1e-3, 2.0, 7.0])
-    made = Moments.from_rows(X, w).standardized(mean, scale)
-    direct = Moments.from_rows((X - mean) / scale, w)
-    for a, b in zip(made.mean_and_variance(), direct.mean_and_variance(), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-9)
-    np.testing.assert_allclose(made.low, direct.low)
-    np.testing.assert_allclose(made.high, direct.high)
-    np.testing.assert_array_equal(made.exponent, direct.exponent)
-    assert made.weight == direct.weight
-
-
 @pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_svorim])
 def test_a_fit_without_labels_says_where_they_belong(fit):
     X, y, _ = table(20)
@@ -432,11 +407,6 @@ class Features:
 
     def blocks(self):
         yield np.ones((4, 2))
-
-
-def test_a_source_without_labels_is_told_how_to_name_them():
-    with pytest.raises(ValueError, match=r"^a fit needs blocks .* labels as target="):
-        ordinal.fit_pom(Features(), None)
 
 
 @pytest.mark.parametrize("labels", [(), ([0, 1],), (None,)])

@@ -38,9 +38,6 @@ def sample(n=90, seed=0):
     return X, np.digitize(score, [-0.8, 0.8])
 
 
-# Weights
-
-
 @st.composite
 def pools(draw):
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -102,9 +99,6 @@ def test_a_program_whose_corners_are_known():
     assert_allclose(w, [1, 0, 0], atol=1e-9)
     w, _ = least_on_simplex(np.eye(3), np.array([0.5, 0.3, -1.0]))
     assert_allclose(w, [0.6, 0.4, 0], atol=1e-9)
-
-
-# Members
 
 
 def test_scores_are_those_of_fits_without_the_rows():
@@ -188,9 +182,6 @@ def test_the_default_tunes_and_beats_its_members():
     assert model.pool_score <= model.members["rps"].min() + 1e-9
     assert {"median", "cost"} <= set(model._rules)
     assert model.pool_score == pytest.approx(model.convergence.primal)
-
-
-# Symmetries and crossings
 
 
 def test_weight_two_is_the_row_twice():
@@ -371,9 +362,6 @@ def test_probability_of_a_member_makes_no_difference(fit):
     assert_array_equal(a.predict_proba(X), b.predict_proba(X))
 
 
-# Ends and errors
-
-
 def test_a_member_that_is_not_ready_is_left_out_and_named(monkeypatch):
     X, y = sample()
     now = [100.0]
@@ -456,9 +444,6 @@ def test_bad_arguments(options, error, message):
         fit_stacking(X, y, **{"methods": ["pom"], **options})
 
 
-# The model
-
-
 def test_a_file_gives_the_same_model(tmp_path):
     X, y = sample()
     table = pd.DataFrame(X, columns=list("abc"))
@@ -491,9 +476,6 @@ def test_explanations_reports_sets_and_comparisons(tmp_path):
             X, y, methods={"pool": pool, "pom": "pom"}, cv=3, progress=False
         )
     assert np.isfinite(compared.scores["rps"]).all(), compared.reasons
-
-
-# Doors
 
 
 def raw_table(n=60):

@@ -165,7 +165,7 @@ def test_margins_are_different_and_scale_with_the_features():
     assert_allclose(mirrored.thresholds, -model.thresholds[::-1], rtol=1e-5)
 
 
-def test_ranks_without_rows_are_never_predicted():
+def test_rare_and_absent_ranks():
     X, y = overlapping(2)
     few = fit(X, y, C=0.1)
     model = fit(X, 2 * y + 1, C=0.1, classes=range(7))
@@ -173,10 +173,7 @@ def test_ranks_without_rows_are_never_predicted():
     assert_array_equal(model.margins, [0, *np.repeat(few.margins, 2), 0])
     assert model.thresholds[0] == -np.inf
     assert model.thresholds[-1] == np.inf
-
-
-def test_rare_inner_ranks_have_an_optimum():
-    """Sums of (T) below 1 tie the ends of two margins: b_1 = a_2."""
+    # sums of (T) below 1 tie the ends of two margins: b_1 = a_2
     X, y = overlapping(3, n=40, r=2)
     X, y = np.vstack([X, [[0.5, 0.0]]]), np.append(2 * y, 1)
     model = fit(X, y, C=0.1, tol=1e-5)

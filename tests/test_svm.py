@@ -147,9 +147,6 @@ def test_every_problem_has_its_certificate(kind, case):
     assert len(every) == len(parts)
 
 
-# LIBSVM
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("C", [0.5, 30.0])
 def test_pairs_are_those_of_libsvm(C, weighted):
@@ -181,8 +178,6 @@ def test_a_regression_is_that_of_libsvm(epsilon):
 def distances(q):
     return np.abs(np.subtract.outer(np.arange(q), np.arange(q, dtype=float)))
 
-
-# From values to ranks
 
 tied = st.sampled_from([-100.0, -1.0, -0.5, 0.0, 0.5, 1.0, 100.0])
 
@@ -278,9 +273,6 @@ def test_a_link_of_partitions_is_one_of_each_and_falls():
     assert_allclose(above, falling(alone), atol=1e-12)
 
 
-# Cuts
-
-
 @st.composite
 def scored(draw):
     n, q = draw(st.integers(2, 7)), draw(st.integers(2, 4))
@@ -348,9 +340,6 @@ def test_fitted_thresholds_err_least_in_the_training_rows(options):
     assert model.predict(X).mean() < rounded.predict(X).mean()
 
 
-# Paths and bases
-
-
 @some_kinds
 def test_a_linear_kernel_of_many_rows_is_solved_by_columns(kind):
     X, y = sample(2000, 3)
@@ -384,9 +373,6 @@ def test_the_primal_value_is_that_of_the_model_on_a_basis():
         primal = 0.5 * w @ K @ w + 2.0 * c @ np.maximum(1 - s * f[:, k], 0)
         assert_allclose(part.primal, primal, rtol=1e-5)
         assert part.rel_gap <= 1e-3
-
-
-# What is refused
 
 
 @pytest.mark.parametrize(

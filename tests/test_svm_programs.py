@@ -12,7 +12,6 @@ from oracles import qp_gap, qp_rounding, qp_slopes, qp_value
 from strategies import quadratic_programs, sample
 
 from ordinal import kernels
-from ordinal._solvers._pair_smo import Smo, Workspace, advance
 from ordinal.models import Status
 
 
@@ -87,9 +86,6 @@ def test_a_kink_holds_variables_at_zero():
     assert_array_equal(s.b, [0.0])
 
 
-# Problems of some of the rows
-
-
 def pairs_of_ranks(n=600, r=4, C=30.0, shuffled=False, gamma=0.5):
     """X, and C-SVC of each two of r ranks over its K, whose rows lie together unless
     they are shuffled."""
@@ -101,18 +97,6 @@ def pairs_of_ranks(n=600, r=4, C=30.0, shuffled=False, gamma=0.5):
     pairs = [(j, k) for j in range(r) for k in range(j + 1, r)]
     sign = np.array([(y == k) * 1.0 - (y == j) for j, k in pairs])
     return K, (np.minimum(C * sign, 0), np.maximum(C * sign, 0), -sign, -sign)
-
-
-def test_the_rows_that_take_part_lie_in_stretches():
-    lo = np.zeros((4, 2, 200))
-    lo[0, 0, 3:50] = lo[0, 1, 52:60] = lo[0, 1, 100:103] = -1
-    lo[1, :, 199] = -1
-    lo[2] = -1
-    program = Program(lo, np.zeros_like(lo), lo, lo)
-    assert program.row_ranges(0).tolist() == [[3, 60], [100, 103]]
-    assert program.row_ranges(1).tolist() == [[199, 200]]
-    assert program.row_ranges(2).tolist() == [[0, 200]]
-    assert program.row_ranges(3).tolist() == [[0, 1]]  # of no rows at all
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -136,60 +120,3 @@ def test_pairs_of_ranks_are_what_they_are_on_their_rows_alone(shuffled, rows_hel
         # (Q) is strongly convex in w
         apart = s.g[k, rows] - alone.g[0]
         assert apart @ own @ apart <= 4 * gaps + 1e-9
-
-
-@pytest.mark.parametrize("rows_held", [600, 80])
-def test_threads_do_not_change_a_byte_of_pairs(rows_held):
-    K, terms = pairs_of_ranks()
-    cache = {"cache_mb": rows_held * len(K) * 4e-6, "least": 64}
-    one = solved(K, *terms, tol=1e-4, **cache)
-    for n_threads in (2, 5):
-        s = solved(K, *terms, tol=1e-4, n_threads=n_threads, **cache)
-        for name in ("g", "G", "b", "violation", "n_iter"):
-            assert getattr(s, name).tobytes() == getattr(one, name).tobytes(), name
-
-
-def smo_on(K, lo, hi, slope, stretches, f, n_threads=1):
-    """SMO alone, on a problem of one group; g, f and the steps that it took."""
-    n = len(K)
-    g, stretches = np.zeros(n), np.array(stretches, np.int32)
-    task = Smo(
-        K, np.arange(n, dtype=np.int32), np.ones(n), lo, hi, slope, slope, np.zeros(1),
-        False, g, np.zeros(2), f, stretches, 256, 1e-3, 10**6, 1e9,
-    )  # fmt: skip
-    space = Workspace(n, 1, 256, n_threads)
-    while task.phase <= 1:  # at work
-        advance([task], space, 1.0, n_threads)
-    return g, f, task.steps
-
-
-def test_smo_looks_at_no_row_that_takes_no_part():
-    n, stretches = 3600, [[100, 1300], [2000, 2030], [2400, 3500]]
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(n, 3))
-    K = kernels.RBF(0.5)(X, X).astype(np.float32)
-    sign = np.where(X[:, 0] + rng.normal(size=n) > 0, 1.0, -1.0)
-    rows = np.concatenate([np.arange(*part) for part in stretches])
-    lo, hi, slope = np.zeros((3, n))
-    lo[rows], hi[rows] = np.minimum(sign, 0)[rows], np.maximum(sign, 0)[rows]
-    slope[rows] = -sign[rows]
-    beyond = np.delete(np.arange(n), rows)
-    expected = smo_on(K, lo, hi, slope, [[0, n]], np.zeros(n))
-    K[beyond], K[:, beyond] = np.nan, np.nan
-    f = np.where(np.isin(np.arange(n), rows), 0.0, np.nan)
-    found = [smo_on(K, lo, hi, slope, stretches, f.copy(), t) for t in (1, 2, 3)]
-    g, f, steps = found[0]
-    assert steps > 0
-    assert np.isnan(f[beyond]).all()
-    assert not g[beyond].any()
-    own, slope = K[np.ix_(rows, rows)].astype(float), slope[rows]
-    assert_allclose(f[rows], own @ g[rows], atol=1e-4)
-    R_min, L_max = qp_slopes(own, g[rows], lo[rows], hi[rows], slope, slope)
-    assert L_max - R_min <= 1.2e-3
-    own_value = qp_value(own, g[rows], slope, slope)
-    of_all = qp_value(own, expected[0][rows], slope, slope)
-    assert_allclose(own_value, of_all, atol=2 * 1.2e-3 / 2 * rows.size)
-    for other in found[1:]:
-        assert all(
-            np.array_equal(a, b, True) for a, b in zip(other, found[0], strict=True)
-        )

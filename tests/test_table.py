@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import Layout, read_frame, read_table, readers
-from processes import printed
 from strategies import slow
 
 from ordinal._files.chunks import table_pieces
@@ -45,15 +44,12 @@ def table(tmp_path, reader):
     return read
 
 
-def test_header_and_numbers(table):
+def test_a_header_and_its_absence(table):
     t = table("age,dose,grade\n30, 1.5 ,2\n40,-2e1,1\n")
     assert t.names == ("age", "dose", "grade")
     assert t.has_header
     np.testing.assert_array_equal(t.numbers(["dose", "age"]), [[1.5, 30], [-20, 40]])
     assert t.numbers(["dose", "age"]).flags.c_contiguous
-
-
-def test_without_a_header_names_go_by_position(table):
     t = table("30,1.5,2\n40,2.5,1\n")
     assert t.names == ("x1", "x2", "y")
     assert not t.has_header
@@ -133,11 +129,10 @@ def test_what_stands_for_a_missing_value(table):
     t = table("a;b\n1,5;NA\n?;2\n", decimal=",")
     expected = [[1.5, NAN], [NAN, 2]]
     np.testing.assert_array_equal(t.numbers(["a", "b"], missing=True), expected)
-
-
-def test_missing_labels_are_named(table):
     with pytest.raises(ValueError, match=r"line 3, column 'y': is missing"):
         table("x,y\n1,low\n2,\n").labels("y")
+    with pytest.raises(ValueError, match=r"no column 'c'; it has \['a', 'b'\]"):
+        table("a,b\n1,2\n").column("c")
 
 
 @pytest.mark.parametrize(
@@ -160,11 +155,6 @@ def test_missing_labels_are_named(table):
 def test_a_bad_file_is_refused(table, content, message):
     with pytest.raises(ValueError, match=message):
         table(content)
-
-
-def test_unknown_column(table):
-    with pytest.raises(ValueError, match=r"no column 'c'; it has \['a', 'b'\]"):
-        table("a,b\n1,2\n").column("c")
 
 
 @given(
@@ -251,14 +241,6 @@ def test_pyarrow_is_given_long_and_regular_text_alone(monkeypatch, text, regular
         assert not readers.is_for_pyarrow(data, Layout())
 
 
-def test_cells_and_lines_of_any_length(table):
-    word = "a" * 130_000
-    t = table("a,b,c\n" + f"{word},{word},1\n" * 9)
-    assert t.columns[:2] == ([word] * 9, [word] * 9)
-    with pytest.raises(ValueError, match="field larger than field limit"):
-        table(f"a,b\n{word}{word},1\n2,3\n")
-
-
 @pytest.mark.parametrize(
     ("separator", "decimal", "text"),
     [
@@ -272,14 +254,16 @@ def test_other_layouts(table, separator, decimal, text):
     np.testing.assert_array_equal(t.numbers(["a", "b"]), [[1.5, 2]])
 
 
-def test_tabs_separate_the_cells_of_a_tsv(table):
+def test_layouts_of_numbers_follow_the_file(table):
     np.testing.assert_array_equal(table("a\tb\n1\t2\n", "t.tsv").numbers(["b"]), [[2]])
-
-
-def test_a_point_is_no_decimal_comma(table):
-    """Points stand between thousands, as in 1.234,5."""
+    # points stand between thousands, as in 1.234,5
     with pytest.raises(ValueError, match=r"line 3, column 'a': '1\.5' is not"):
         table("a;b\n1,5;2\n1.5;3\n", decimal=",").numbers(["a"])
+    word = "a" * 130_000
+    t = table("a,b,c\n" + f"{word},{word},1\n" * 9)
+    assert t.columns[:2] == ([word] * 9, [word] * 9)
+    with pytest.raises(ValueError, match="field larger than field limit"):
+        table(f"a,b\n{word}{word},1\n2,3\n")
 
 
 @pytest.mark.parametrize(
@@ -320,9 +304,6 @@ def test_columns_as_a_fit_takes_them(table):
     np.testing.assert_array_equal(frame.values, expected)
     with pytest.raises(ValueError, match="line 2, column 'b': 'low' is not a finite"):
         t.frame(["b"], ())
-
-
-# Parquet
 
 
 @pytest.fixture
@@ -410,62 +391,25 @@ def test_truth_values_are_numbers_where_all_cells_are(table, cells, numbers):
     assert t.cells_of("a") == cells
 
 
-def test_reading_imports_no_pandas(tmp_path):
-    """Its import takes longer than reading 100 000 rows."""
-    frame = pandas.DataFrame(
-        {"a": [1.5, np.nan] * 9, "b": ["u", None] * 9, "k": range(18)}
-    )
-    frame.to_parquet(tmp_path / "t.parquet")
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    out = printed(
-        """
-import sys
-from ordinal._files import readers
-from ordinal._files.table import read_table
-
-readers.WORTH = 0
-for name in ("t.csv", "t.parquet"):
-    t = read_table(f"{sys.argv[1]}/{name}")
-    second = t.column("b")[1]
-    print(t.column("a")[:2].tolist(), t.is_missing("b", second), t.labels("k")[:2])
-print("pyarrow.csv" in sys.modules, "pandas" in sys.modules)
-""",
-        str(tmp_path),
-    )
-    assert out == "[1.5, nan] True [0 1]\n" * 2 + "True False\n"
-
-
-def test_parquet_needs_pyarrow(parquet, tmp_path, monkeypatch):
-    parquet({"a": [1.0]})
-    monkeypatch.setattr(readers, "find_spec", lambda name: None)
-    for read in (read_table, lambda path: list(table_pieces(path))):
-        with pytest.raises(ValueError, match=r"t\.parquet is a Parquet file.* install"):
-            read(str(tmp_path / "t.parquet"))
-
-
-def test_a_broken_parquet_file_is_refused(tmp_path, parquet):
-    """One without its end, and one with a damaged page, whole and in chunks."""
+def test_parquet_needs_a_whole_file_and_pyarrow(parquet, tmp_path, monkeypatch):
+    """A file without its end or with a damaged page is refused, whole and in chunks."""
     path = tmp_path / "t.parquet"
     parquet({"a": np.arange(1000.0)})
     whole = path.read_bytes()
-    for content in (b"PAR1" + bytes(100), b"PAR1" + b"\xff" * 200 + whole[204:]):
-        path.write_bytes(content)
-        for read in (read_table, lambda path: list(table_pieces(path))):
+    for read in (read_table, lambda path: list(table_pieces(path))):
+        for content in (b"PAR1" + bytes(100), b"PAR1" + b"\xff" * 200 + whole[204:]):
+            path.write_bytes(content)
             with pytest.raises(ValueError, match="not a readable table"):
+                read(str(path))
+        with monkeypatch.context() as without:
+            without.setattr(readers, "find_spec", lambda name: None)
+            with pytest.raises(
+                ValueError, match=r"t\.parquet is a Parquet file.* insta"
+            ):
                 read(str(path))
 
 
-# Cells, and the records that tables become
-
 WORDS = np.array(["u", "v"])
-
-
-def test_cells_are_parted_as_csv_has_them():
-    read = readers.parse('a;"b\r\nc"; d \r\n\r\n"e""f";1;2\r\n', Layout(";"))
-    assert read.rows == [["a", "b\r\nc", "d"], ['e"f', "1", "2"]]
-    assert read.lines == [2, 4]
-    with pytest.raises(readers.csv.Error):
-        readers.parse('"a"b,c\n', Layout())
 
 
 @pytest.mark.parametrize(
@@ -508,9 +452,6 @@ def test_a_record_of_numbers_is_an_array():
     )
     with pytest.raises(TypeError, match=r"^column 1 holds categories, not numbers$"):
         np.asarray(words)
-
-
-def test_a_record_is_taken_as_it_is_where_it_has_the_columns_asked_for():
     record = Frame.of_numbers(np.eye(2), ("a", "b"))
     assert read_frame(record) is record
     assert read_frame(record, ("a", "b")) is record

@@ -49,9 +49,6 @@ def wines(n=60, seed=0):
     return frame, y
 
 
-# What comes out
-
-
 def fills(coding):
     """Return what replaces missing values, by column of the table."""
     return np.array([variable.fill for variable in coding.coding.variables])
@@ -151,7 +148,7 @@ def test_gaps_are_filled_with_what_is_asked_for():
             assert_allclose(fills(how.fit(X)), reference(X, axis=0))
 
 
-def test_columns_without_a_value_or_with_one_are_zero():
+def test_columns_without_a_value_are_zero_and_warned_of_once():
     frame = pd.DataFrame(
         {"none": [None] * 3, "nan": [nan] * 3, "one": [7.0] * 3, "word": ["a"] * 3}
     )
@@ -166,17 +163,11 @@ def test_columns_without_a_value_or_with_one_are_zero():
     assert_array_equal(coding.transform(frame), np.zeros((3, 4)))
     later = frame.assign(none=["x", "y", None], nan=[1.0, 2.0, 3.0])
     assert_array_equal(coding.transform(later)[:, :2], 0)
-
-
-def test_a_value_of_a_row_without_weight_is_none():
     table = [[1.0, nan], [2.0, nan], [3.0, 5.0]]
     with pytest.warns(
         ordinal.exceptions.EmptyColumnsWarning, match="a value in 'x2', and"
     ):
         TablePreprocessor().fit(table, sample_weight=[1, 1, 0])
-
-
-def test_searches_do_not_repeat_what_the_model_holds():
     X = np.column_stack([RNG.normal(size=20), np.full(20, nan)])
     with pytest.warns(ordinal.exceptions.EmptyColumnsWarning) as caught:
         found = select(
@@ -185,9 +176,6 @@ def test_searches_do_not_repeat_what_the_model_holds():
         )  # fmt: skip
     assert len(caught) == 1
     assert np.isnan(fills(found.model.preprocessor)[1])
-
-
-# Other rows than those that were measured
 
 
 def test_columns_are_found_by_name_and_in_any_dtype():
@@ -236,9 +224,6 @@ def test_a_coding_of_some_rows_of_a_record_is_that_of_the_frame():
     assert_array_equal(a.transform(frame), b.transform(record))
 
 
-# What is refused
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
@@ -278,7 +263,7 @@ def test_columns_that_are_neither_numbers_nor_categories(column, error, message)
         TablePreprocessor().fit(frame)
 
 
-def test_arguments_that_do_not_suit_the_table():
+def test_a_bad_table_is_named():
     frame, _ = wines()
     refused = [
         ({"order": {"age": ["a"]}}, "order names 'age', which is not among"),
@@ -295,9 +280,6 @@ def test_arguments_that_do_not_suit_the_table():
     coding = TablePreprocessor().fit(frame)
     with pytest.raises(TypeError, match="column 'acid' of X must hold real numbers"):
         coding.transform(frame.assign(acid="sour"))
-
-
-def test_a_fit_says_what_a_column_needs():
     frame, y = wines()
     for name in ("svorim", "npsvor", "gpor", "tlssvor"):
         fit = FITS[f"fit_{name}"]
@@ -305,9 +287,6 @@ def test_a_fit_says_what_a_column_needs():
             fit(frame[["alcohol"]], y)
         with pytest.raises(TypeError, match=r"'colour'.*TablePreprocessor encodes"):
             fit(frame[["acid", "colour"]], y)
-
-
-# Words that tell the rows apart
 
 
 def identified(n=42, words=42):
@@ -350,7 +329,7 @@ def test_a_column_that_names_the_rows_is_refused(fit):
     fit(X.assign(id=X["id"].astype("category")), y)  # declared by the caller
 
 
-def test_all_columns_that_name_the_rows_are_refused_at_once():
+def test_columns_that_name_the_rows_are_refused_at_once():
     X, y = identified()
     X = X.assign(mail=[f"{k}@x" for k in range(len(X))])
     with pytest.raises(ValueError, match=r"^columns 'id', 'mail' of X: .*'0@x'; leave"):
@@ -375,20 +354,14 @@ def test_a_column_that_names_the_rows_may_be_chosen():
 
 
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
-def test_rows_to_predict_may_all_differ():
+def test_rows_that_all_differ_are_predicted_and_merged():
     X, y = identified(42, 5)
     new = identified(60, 60)[0]
     ordinal.fit_svorim(X, y, preprocess=TablePreprocessor()).predict(new)
     ordinal.fit_xofm(X, y, max_iter=1).predict(new)
-
-
-def test_rows_that_an_estimator_merges_count():
     X, y = identified(90, 30)
     X["age"], y = 1.0, (np.arange(90) % 30) % 2  # 30 rows that differ
     ordinal.sklearn.XOFM(max_iter=200).fit(X, y)
-
-
-# Models behind a preprocessor
 
 
 def fitted(fit=ordinal.fit_svorim, **options):

@@ -70,8 +70,6 @@ def objective(case):
     return psi, K.block(slice(0, len(case.X)))
 
 
-# The loss
-
 etas = st.floats(0.01, 0.99)
 widths = st.floats(2.001, 40.0)  # u / eta
 
@@ -99,9 +97,6 @@ def test_the_derivatives_of_p_are_those_of_p(eta, width, at):
         slope = (points[2, k] - points[0, k]) / (2 * h)
         # the third derivative jumps by 3 / (2 eta^2): first order there, not second
         assert_allclose(points[1, k + 1], slope, atol=2e-4 / eta**k + 1e-9)
-
-
-# Gradient and Hessian
 
 
 @given(tlssvor_cases(), st.integers(0, 2**32 - 1))
@@ -159,9 +154,6 @@ def fit_stub(case, psi):
     thresholds = np.zeros(case.r - 1)
     coef = np.zeros(psi.penalties.size - psi.T)
     return type("Stub", (), {"thresholds": thresholds, "coef": coef})
-
-
-# Optimality
 
 
 @given(tlssvor_cases())
@@ -225,22 +217,12 @@ def plain_case(X, y, *, u=2.0, C=1.0, kernel=RBF, eta=0.1):
     return TlsCase(X, np.asarray(y), max(y) + 1, kernel, C, u, eta, weight)
 
 
-def test_a_u_above_every_slack_is_np_svor():
-    X, y = sample(60, 4)
-    a, b = (fit_tlssvor(X, y, u=u) for u in (np.inf, 50.0))
-    assert_array_equal(a.coef, b.coef)
-    assert a.convergence.primal == b.convergence.primal
-
-
 def test_disordered_thresholds_are_reported():
     X, y = [[0.0], [1.0], [2.0], [1.0]], [0, 1, 2, 0]
     with pytest.warns(DisorderedThresholdsWarning, match="^fit_tlssvor: .* is above"):
         model = fit_tlssvor(X, y, u=0.5, kernel="linear")
     assert model.disorder == ("0|1 at 0.6444 is above 1|2 at 0.0000",)
     assert model.threshold_names == ("0|1", "1|2")
-
-
-# The basis
 
 
 @pytest.mark.parametrize("u", [np.inf, 1.5])
@@ -302,26 +284,20 @@ def test_what_is_kept_changes_no_byte(cache_mb):
     assert solution(a) == solution(b)
 
 
-# Forms of the kernel, labels, predictions
-
-
-def test_the_kernel_need_not_be_positive():
-    X, y = sample(60, 3)
-    model = fit_tlssvor(X, y, kernel=lambda A, B: -(A @ B.T))
-    expected = fit_tlssvor(X, y, kernel="linear")
-    assert_allclose(model.coef, -expected.coef, atol=1e-9)
-
-
-def test_predict_is_the_papers_rule():
+def test_predictions_and_kernels_are_those_of_the_paper():
     """The first rank whose threshold the score does not reach; the last if none."""
     X, y = sample(60, 4)
     model = fit_tlssvor(X, y)
     f = model.decision_function(X)
     below = np.column_stack([f[:, None] < model.thresholds, np.ones(60)])
     assert_array_equal(model.predict(X), below.argmax(axis=1))
-
-
-# How a fit ends
+    a, b = (fit_tlssvor(X, y, u=u) for u in (np.inf, 50.0))
+    assert_array_equal(a.coef, b.coef)
+    assert a.convergence.primal == b.convergence.primal
+    X, y = sample(60, 3)
+    model = fit_tlssvor(X, y, kernel=lambda A, B: -(A @ B.T))
+    expected = fit_tlssvor(X, y, kernel="linear")
+    assert_allclose(model.coef, -expected.coef, atol=1e-9)
 
 
 @pytest.mark.parametrize("max_iter", [1, 2, 9])
@@ -359,18 +335,10 @@ def test_values_that_would_overflow_are_refused():
         fit_tlssvor(np.diag([1e200, 1e200]), [0, 1], **PRECOMPUTED)
     model = fit_tlssvor(np.diag([1e99, 1e99]), [0, 1], **PRECOMPUTED)
     assert np.isfinite(model.coef).all()
-
-
-# Probabilities
-
-
-def test_a_fold_without_basis_rows_has_thresholds_alone():
     X, y = sample(40, 3)
     model = fit_tlssvor(X, y, basis=[5], probability=True)
     assert np.isfinite(model.predict_proba(X)).all()
 
-
-# Refusals
 
 X2 = [[0.0], [1.0]]
 

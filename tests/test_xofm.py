@@ -826,17 +826,6 @@ def test_values_are_located_between_knots(order):
     assert (share[:, 6] == 0).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("batch_size", [1, 4, 16])
-def test_the_default_rate_suits_small_batches(batch_size):
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(2000, 10))
-    y = np.searchsorted([7.0, 7.5, 8.0], np.sin(2 * X).sum(axis=1))
-    options = {"solver": "sgd", "n_epochs": 0.5, "batch_size": batch_size, "tol": 1.0}
-    sgd = fit_xofm(X, y, **options).convergence
-    assert sgd.primal <= 1.1 * fit_xofm(X, y).convergence.primal
-
-
 def test_probabilities_are_finite_where_one_rank_outweighs_the_others():
     """Weights may differ by 1e15, and 67 + 2e-15 is 67."""
     X, y = sample(200, 3)
