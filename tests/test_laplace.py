@@ -67,7 +67,7 @@ def test_the_mode_is_reached_from_any_start(case, scale, seed):
     assert_allclose(again.objective, got.objective, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a hundred modes of noises and kernels")
 @pytest.mark.parametrize("noise", [1e-6, 1e-4, 1e-2, 1.0, 1e2])
 @pytest.mark.parametrize(
     ("r", "kernel", "start"),

@@ -127,7 +127,7 @@ def test_lower_inverse(n):
     assert_allclose(inverse @ L, np.eye(n), atol=1e-11)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("factors of 1300 rows")
 def test_threads_change_no_byte_of_a_basis():
     """The matrix is large enough for several tiles and for threads to be used."""
     A = positive_definite(1300)
@@ -168,7 +168,7 @@ def test_a_factorisation_that_is_of_no_more_use_ends():
     check_cancelled()  # outside nothing ends
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a thousand draws")
 def test_pivots_are_drawn_by_what_the_others_leave():
     K = np.array([[4.0, 1.9, 0.3], [1.9, 1.0, 0.1], [0.3, 0.1, 2.0]])
 

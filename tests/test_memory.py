@@ -37,7 +37,7 @@ def growth(once) -> int:
     return bytes_in_use() - before
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fits of every method under a tracer of memory")
 @every_method
 def test_no_array_is_left_behind(method: Method):
     X, y = sample(60, 3)

@@ -43,7 +43,12 @@ def every(names, fast=TYPICAL):
     return pytest.mark.parametrize(
         "name",
         [
-            pytest.param(n, marks=() if n in fast else pytest.mark.slow)
+            pytest.param(
+                n,
+                marks=()
+                if n in fast
+                else pytest.mark.slow("more chunks of the same kind"),
+            )
             for n in sorted(names)
         ],
     )

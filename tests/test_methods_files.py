@@ -33,7 +33,11 @@ def offered(slow=()):
         for form in FORMS:
             need = needs.get(form, "kernel")
             if need is None or method.can(need):
-                marks = pytest.mark.slow if form in slow else marks_of(method)
+                marks = (
+                    pytest.mark.slow("many forms of the same rule")
+                    if form in slow
+                    else marks_of(method)
+                )
                 yield pytest.param(method, form, id=f"{method}-{form}", marks=marks)
 
 
@@ -137,7 +141,7 @@ ANOTHER_SHAPE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("every array of every form of model")
 @every_array
 def test_arrays_of_another_shape_are_refused(method, form, tmp_path):
     model, _, _ = example(method, form)
@@ -262,7 +266,7 @@ HUGE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("draws of files of every form of model")
 @every_form
 def test_a_model_of_any_size_is_refused_or_predicts_finitely(method, form, tmp_path):
     model, X, options = example(method, form)

@@ -129,7 +129,12 @@ FEW = {"model_of_numbers", "selection", "estimator"}
 few_doors = pytest.mark.parametrize(
     "door",
     [
-        pytest.param(door, marks=() if name in FEW else pytest.mark.slow)
+        pytest.param(
+            door,
+            marks=()
+            if name in FEW
+            else pytest.mark.slow("the other methods by the same door"),
+        )
         for name, door in DOORS.items()
     ],
     ids=DOORS,
@@ -254,7 +259,12 @@ COMMANDS = [name for method in methods() for name in method.variants]
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=() if name in ("npsvor", "pom") else pytest.mark.slow)
+        pytest.param(
+            name,
+            marks=()
+            if name in ("npsvor", "pom")
+            else pytest.mark.slow("the other methods by the same door"),
+        )
         for name in COMMANDS
     ],
 )

@@ -198,7 +198,7 @@ def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
     assert_array_equal(q.parts[inside], 0)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("paths of drawn data with pairs")
 @at_most(15)
 @given(
     seeds, st.sampled_from([0.0, 0.5, 1.0, 4.0]), st.sampled_from([0.3, 0.03, 0.003])
@@ -368,7 +368,7 @@ def test_arguments_are_looked_at_first(options, says):
         ordinal.companions.fit_ofmhs([[0.0]], None, **options)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("steps until nothing moves")
 def test_a_tolerance_below_rounding_stalls_and_says_so():
     X, y = crossed()
     with warnings.catch_warnings(record=True) as said:

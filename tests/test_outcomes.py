@@ -373,7 +373,7 @@ def test_cells_and_means_need_rows_and_numbers():
         model.predictions(kind="mean")
 
 
-@pytest.mark.slow
+@pytest.mark.slow("hundreds of fits of drawn data")
 def test_intervals_of_means_and_quantiles_cover_the_truth():
     """A continuous outcome: the mean, the median and a quartile of y given x."""
     rng, hits = np.random.default_rng(0), []

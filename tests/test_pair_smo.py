@@ -294,7 +294,7 @@ def test_every_tolerance_is_reached(kind, tol):
     assert s.mu.any() == p.terms.coupled  # the order of SVOREX does bind here
 
 
-@pytest.mark.slow
+@pytest.mark.slow("hundreds of thresholds")
 @every_kind
 def test_more_thresholds_than_a_block_has_groups(kind):
     """Only the worst of them are in a block, with all that a pair of them needs."""

@@ -158,12 +158,12 @@ print("every press was heard")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("an interpreter of its own")
 def test_the_interpreter_ends_while_helpers_are_at_work():
     assert printed(HEAD + LEFT, warnings="ignore") == "left True\n"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("an interpreter that is pressed many times")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 def test_no_press_is_lost_in_a_region():
     told = printed(HEAD + PRESSED, warnings="ignore")

@@ -106,7 +106,7 @@ def test_leaders_cross_neither_each_other_nor_bars(k):
         assert all(a[1] < b[1] for a, b in pairwise(of_side))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("figures laid out and measured")
 @pytest.mark.parametrize("k", [2, 3, 12, 30])
 @pytest.mark.parametrize("n_sets", [2, 23])
 def test_no_labels_overlap_or_leave_the_figure(k, n_sets):
@@ -172,7 +172,7 @@ def test_a_group_a_size_and_a_box_a_method():
             assert_allclose(y, np.median(scores[g][:, j]))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("figures laid out and measured")
 def test_the_legend_tells_methods_apart():
     names = [f"m{j}" for j in range(20)]
     ax = plot.boxplots_by_size([errors(k=20)], [100], names)
@@ -213,7 +213,7 @@ def fitted(d=18, n=120):
     return X, model
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a fit and figures laid out")
 def test_score_functions_are_those_of_the_model_the_most_important_first():
     _, model = fitted()
     axes = plot.score_functions(model)
@@ -249,7 +249,7 @@ def test_score_functions_are_those_of_the_model_the_most_important_first():
     assert len({ax.get_ylim() for ax in axes}) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a large figure laid out and measured")
 def test_labels_of_eighteen_score_functions_do_not_overlap():
     _, model = fitted()
     axes = plot.score_functions(model)

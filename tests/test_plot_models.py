@@ -105,7 +105,7 @@ def test_thresholds_stand_where_they_are(svorim, gpor):
     assert not heights(ax, 3)[:, 2].any()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("four figures")
 def test_a_weight_of_two_is_the_row_twice(svorim):
     weight = np.where(np.arange(Y.size) % 2, 2.0, 1.0)
     twice = np.repeat(np.arange(Y.size), weight.astype(int))
@@ -619,7 +619,7 @@ def test_relevance_is_that_of_the_kernel_the_largest_first():
     assert ax.lines[-1].get_ydata()[1] == pytest.approx(mean.mean())
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fits of estimators and of sets")
 def test_estimators_and_models_of_sets_are_drawn_as_the_model_within(svorim):
     estimator = sklearn.SVORIM(C=2.0).fit(TABLE[["size"]], Y)
     a, b = plt.subplots(1, 2)[1]

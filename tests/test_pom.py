@@ -175,7 +175,7 @@ def test_the_unit_of_weights_is_that_of_variances_alone(unit):
     assert_allclose(errors, a.standard_errors, rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two fits to the last digits")
 def test_an_offset_that_is_a_feature_moves_its_coefficient():
     """A step on the way leaves a row a spread of 1e-200."""
     X, y, weight, offset = drawn(484681)
@@ -217,7 +217,7 @@ def test_the_offset_of_a_row_without_weight_does_not_matter():
     assert_allclose(other.coef, one.coef, rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fits of every link and form of thresholds")
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(
     ("threshold", "scale"), [("flexible", (1,)), ("symmetric", ()), ("equidistant", ())]
@@ -725,7 +725,7 @@ def highest(model, X, y, weight, n_starts):
     return best
 
 
-@pytest.mark.slow
+@pytest.mark.slow("nine starts for each fit")
 @pytest.mark.parametrize(
     ("data", "options"),
     [
@@ -743,7 +743,7 @@ def test_the_highest_of_several_maxima(data, options):
     assert model.loglik > highest(model, X, y, weight, n_starts=9) - 1e-5
 
 
-@pytest.mark.slow
+@pytest.mark.slow("draws of data, each with two fits")
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @at_most(30)
 @given(seeds, links, st.sampled_from([[0], [1, 2], [0, 1, 2]]))
@@ -784,7 +784,7 @@ def test_a_saddle_point_is_no_maximum():
     assert (errors(model) > 0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("hundreds of thousands of rows")
 @pytest.mark.parametrize("robust", [False, True])
 def test_no_copy_of_many_rows_is_made(robust):
     X, y, weight, offset = drawn(0, n=200_000, d=20)

@@ -33,7 +33,7 @@ def moved(model, x):
     return replace(model, thresholds=thresholds, alpha=alpha, **rest)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two predictions for each coefficient")
 @pytest.mark.parametrize("link", LINKS)
 @pytest.mark.parametrize(
     "options",

@@ -855,7 +855,7 @@ def test_thresholds_whose_slopes_tell_their_ranks_apart_are_found(design):
         assert moved.min() >= -1e-9 * moved.max()
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a thousand thresholds")
 def test_slopes_of_a_thousand_thresholds_tell_ranks_apart():
     """Two rows per rank, which a slope and a cut separate from the next two as a rule:
     estimates without end."""

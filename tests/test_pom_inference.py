@@ -80,7 +80,7 @@ def numerical_scores(model, rows):
     return slopes(logliks, model.parameters, 1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("scores by differences of every row")
 @pytest.mark.parametrize(
     "options",
     [
@@ -325,7 +325,7 @@ def test_profile_intervals_are_those_of_R(rows, expected):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a fit at each end of each profile")
 @pytest.mark.parametrize(
     ("options", "level"),
     [({}, 0.99), ({"nominal": [1]}, 0.5), ({"threshold": "equidistant"}, 0.9)],

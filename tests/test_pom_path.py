@@ -342,7 +342,7 @@ def test_a_path_of_a_search_is_a_row_of_fits():
         assert_allclose(a.cumulative_proba(Z), b.cumulative_proba(Z), atol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a path and twenty fits")
 def test_points_with_absolute_values_are_begun_at_one_another():
     X, y = rows(200, 20)
     points = [{"l1": l1} for l1 in np.geomspace(1e-3, 0.1, 20)]

@@ -17,7 +17,9 @@ def named(record):
 records = pytest.mark.parametrize(
     "record",
     [
-        pytest.param(record, marks=pytest.mark.slow if i % 9 else ())
+        pytest.param(
+            record, marks=pytest.mark.slow("eight of nine records") if i % 9 else ()
+        )
         for i, record in enumerate(REFERENCE)
     ],
     ids=named,

@@ -106,7 +106,7 @@ def test_the_model_of_a_step_is_that_of_its_terms(big):
     assert_allclose(ours, theirs, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a fit of each term at each step")
 @pytest.mark.parametrize("direction", ["both", "backward", "forward"])
 def test_steps_end_where_no_single_term_helps(direction, tmp_path):
     X, y = noise()

@@ -179,13 +179,13 @@ print("every press was heard")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("an interpreter that is pressed many times")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 def test_no_press_is_lost_and_nobody_waits_for_ever():
     assert printed(PRESSED, warnings="ignore") == "every press was heard\n"
 
 
-@pytest.mark.slow
+@pytest.mark.slow("an interpreter of its own")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_child_ends_although_threads_were_at_work():
     printed(

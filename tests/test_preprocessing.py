@@ -334,7 +334,7 @@ def test_weights_of_rank_one_have_a_solution_in_closed_form(shape, rank):
     assert_allclose(A, best, atol=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("hundreds of steps of EM")
 @pytest.mark.parametrize("shape", [(12, 9), (20, 31)])
 def test_em_ends_where_the_slope_of_the_error_is_zero(shape):
     """The weighted residuals are orthogonal to the rows and to the columns of A."""

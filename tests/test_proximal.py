@@ -180,7 +180,7 @@ def test_sums_are_those_of_the_formulas(seed):
     assert_allclose(sums.loss(b + 1), dense.loss(v + 1).sum(), rtol=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("thousands of rows")
 def test_the_curvature_of_many_chunks_and_tiles():
     """More rows move than one product takes, in some chunks none, on more columns than
     a tile has.
@@ -383,7 +383,7 @@ def test_a_known_point_ends_a_fit_whose_multipliers_are_good(method):
     assert fit(sums, 1e-5, away).n_iter > 0
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a fit to the last digit")
 def test_the_end_is_in_double():
     """Solutions of single precision are certified and refined for the features that
     predictions use, without making these."""

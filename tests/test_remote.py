@@ -131,7 +131,7 @@ def same_fit(here, there, tol, start=None):
     return there
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fits by workers of their own")
 @pytest.mark.parametrize(
     "groups", [[[0, 1, 2, 3, 4]], [[1, 4], [0, 2, 3]], [[4], [2], [0], [3], [1]]]
 )
@@ -350,7 +350,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a cluster whose workers are ended")
 def test_dask_loses_workers_in_the_middle_of_fits(tmp_path):
     pytest.importorskip("distributed")
     script = tmp_path / "run.py"

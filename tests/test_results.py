@@ -106,7 +106,7 @@ def test_blocks_of_the_results_have_the_layout_that_their_scripts_print(number, 
     assert seen, (lines[:2], headings)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("runs a benchmark of every page")
 @pytest.mark.parametrize(
     ("command", "module"),
     [

@@ -508,7 +508,7 @@ class Shuffled:
         future.set_result(call(*arguments))
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts workers of every kind")
 def test_the_result_is_the_same_wherever_it_is_computed():
     options = {"search": CoarseToFine(fine=False), "cv": 3, "refit": False}
     serial = select(ordinal.fit_svorex, X, y, n_threads=1, **options)
@@ -572,7 +572,7 @@ def pool_of_one(kind):
     return ProcessPoolExecutor(1, get_context(kind), signal.signal, ignore)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts and ends workers")
 @pytest.mark.parametrize("kind", ["fork", "spawn", "thread"])
 def test_workers_end_the_fits_of_a_search_that_was_left(monkeypatch, tmp_path, kind):
     """They are as fit for the next search, and silent."""
@@ -639,7 +639,7 @@ class Careless:
         return future
 
 
-@pytest.mark.slow
+@pytest.mark.slow("starts and ends workers")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_a_search_survives_the_loss_of_its_file(monkeypatch, tmp_path, start):
@@ -828,7 +828,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow("a search for each damage")
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_what_is_damaged_in_a_store_is_done_again(tmp_path, damage):
     call = partial(
@@ -1044,7 +1044,7 @@ def test_samples_are_scored_on_their_share_and_the_larger_keep_a_third():
     assert set(CALLS) == {(2223, 5000), (6667, 6667), (20_000, 20_000)}
 
 
-@pytest.mark.slow
+@pytest.mark.slow("fits of thousands of rows")
 def test_small_samples_are_fitted_without_the_basis():
     X, y = sample(1200, r=3, seed=1)
     grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.03, 0.3]}

@@ -106,7 +106,7 @@ def test_a_typical_estimator_passes_every_check(estimator, check):
     check(estimator)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("all checks by all estimators")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 @parametrize_with_checks([e for e in checked() if repr(e) != "SVORIM(n_threads=1)"])
@@ -270,7 +270,7 @@ def test_thresholds_out_of_order_are_decided_by_their_middle():
     assert np.mean(estimator.model_.predict(X) == 0) < 0.9
 
 
-@pytest.mark.slow
+@pytest.mark.slow("two fits of drawn data by each method")
 @every_method
 @at_most(20)  # all methods sort and merge rows in one place
 @given(seed=st.integers(0, 2**32))

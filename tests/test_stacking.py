@@ -551,6 +551,6 @@ def test_the_estimator_is_the_fit():
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.slow
+@pytest.mark.slow("fits of folds in every check")
 def test_the_estimator_passes_the_checks_of_scikit_learn():
     check_estimator(Stacking(methods=["lit", "svorim"], tune=False, cv=2))

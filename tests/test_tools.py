@@ -10,7 +10,7 @@ TOOLS = Path(__file__).parent.parent / "tools"
 SCRIPTS = [*TOOLS.glob("bench/[a-z]*.py"), *TOOLS.glob("reproduce/[a-z]*.py")]
 
 
-@pytest.mark.slow
+@pytest.mark.slow("an interpreter for each script")
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 def test_scripts_find_the_names_that_they_use(script):
     """Their tables of methods are made before arguments are read."""

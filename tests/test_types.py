@@ -35,7 +35,7 @@ def mypy(path, cache):
     return run.returncode, run.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.slow("mypy reads the whole package")
 def test_a_client_is_checked_by_mypy_and_runs(tmp_path):
     pytest.importorskip("mypy")
     client = TESTS / "typed_client.py"
@@ -48,7 +48,7 @@ def test_a_client_is_checked_by_mypy_and_runs(tmp_path):
     subprocess.run([sys.executable, client], cwd=tmp_path, check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.slow("writes every stub")
 def test_the_stubs_of_the_package_and_of_the_estimators_are_current():
     pytest.importorskip("sklearn")
     tool = TESTS.parent / "tools" / "estimators.py"

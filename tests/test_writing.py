@@ -184,7 +184,7 @@ Binning([1.0, 2.0]).save("/dev/stdout")
 """
 
 
-@pytest.mark.slow
+@pytest.mark.slow("an interpreter for each kind of output")
 def test_standard_output_is_written_to(folder, content):
     command = [sys.executable, "-c", SAVE]
     piped = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True)
