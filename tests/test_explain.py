@@ -34,12 +34,6 @@ def evil():
     return frame, labels, classes, model
 
 
-@pytest.fixture
-def without_figures(monkeypatch):
-    """Leave figures out, which take most of the time of a report."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-
-
 class Checked(HTMLParser):
     """Collects text, and fails where tags do not nest."""
 
@@ -67,6 +61,18 @@ class Checked(HTMLParser):
 
     def handle_data(self, data):
         self.words.append(data)
+
+
+@pytest.fixture
+def words_of(tmp_path, monkeypatch):
+    """Return the words of a report without its figures, which take most of the time."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+    def words(model, X, y):
+        model.report(tmp_path / "report.html", X, y)
+        return Checked((tmp_path / "report.html").read_text()).words
+
+    return words
 
 
 def test_terms_of_a_linear_score_add_up_to_it():
@@ -254,8 +260,8 @@ def test_a_precomputed_kernel_has_no_features(tmp_path):
     assert "precomputed kernel" in (tmp_path / "report.html").read_text()
 
 
-@pytest.mark.usefixtures("without_figures")
-def test_a_selection_explains_and_reports_its_model(tmp_path):
+def test_a_selection_explains_and_reports_its_model(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # figures are slow
     found = ordinal.select("svorim", X, y, search={"C": [1.0]}, cv=2)
     own = found.explain(X, y, n_repeats=1, rng=2)
     want = found.model.explain(X, y, n_repeats=1, rng=2)
@@ -470,22 +476,18 @@ def test_a_report_has_figures_baselines_date_and_call(tmp_path, monkeypatch):
     assert path.read_text() == page
 
 
-@pytest.mark.usefixtures("without_figures")
-def test_a_report_of_a_model_without_probabilities(tmp_path):
+def test_a_report_of_a_model_without_probabilities(words_of):
     model = ordinal.fit_svorim(X, y)
-    model.report(tmp_path / "report.html", X, y)
-    assert "Calibration" not in (tmp_path / "report.html").read_text()
+    assert "Calibration" not in " ".join(words_of(model, X, y))
     with pytest.raises(ValueError, match="one label per row"):
-        model.report(tmp_path / "report.html", X, y[:5])
+        words_of(model, X, y[:5])
     with pytest.raises(ValueError, match="99 in row 0"):
-        model.report(tmp_path / "report.html", X, [99] * len(X))
+        words_of(model, X, [99] * len(X))
 
 
-@pytest.mark.usefixtures("without_figures")
-def test_a_report_of_a_linear_model_has_its_coefficients(tmp_path):
+def test_a_report_of_a_linear_model_has_its_coefficients(words_of):
     plain, penalised = ordinal.fit_pom(X, y), ordinal.fit_pom(X, y, l1=0.1)
-    plain.report(tmp_path / "report.html", X, y)
-    words = Checked((tmp_path / "report.html").read_text()).words
+    words = words_of(plain, X, y)
     at = words.index("Coefficients")
     table = plain.table()
     for name, estimate, error in zip(
@@ -493,8 +495,7 @@ def test_a_report_of_a_linear_model_has_its_coefficients(tmp_path):
     ):
         row = words.index(name, at)
         assert words[row + 2 : row + 4] == [f"{estimate:.6g}", f"{error:.6g}"]
-    penalised.report(tmp_path / "report.html", X, y)
-    words = Checked((tmp_path / "report.html").read_text()).words
+    words = words_of(penalised, X, y)
     row = words.index("x1", words.index("Coefficients"))
     assert words[row + 1] == f"{penalised.coef[0]:.6g}"
     with pytest.raises(ValueError, match="l1") as caught:
@@ -502,21 +503,18 @@ def test_a_report_of_a_linear_model_has_its_coefficients(tmp_path):
     assert str(caught.value) in words[row:]
 
 
-@pytest.mark.usefixtures("without_figures")
-def test_a_report_does_not_depend_on_the_order_of_the_labels(tmp_path):
+def test_a_report_does_not_depend_on_the_order_of_the_labels(words_of):
     """Sets are calibrated on rows of all ranks, though the table is sorted."""
     Z, ranks = sample(300, r=4, seed=5)
     model = ordinal.fit_pom(Z, ranks)
     order = np.argsort(ranks, kind="stable")
-    model.report(tmp_path / "report.html", Z[order], ranks[order])
-    words = Checked((tmp_path / "report.html").read_text()).words
+    words = words_of(model, Z[order], ranks[order])
     text = next(w for w in words if w.startswith("Calibrated on 150"))
     covered = float(text.split(" in ")[1].split()[0])
     assert abs(covered - 0.9) < 0.08
 
 
-@pytest.mark.usefixtures("without_figures")
-def test_intervals_of_a_report(tmp_path):
+def test_intervals_of_a_report(words_of):
     def interval(metric):
         k = words.index(metric)
         return [float(v) for v in words[k + 2].split(" to ")]
@@ -524,28 +522,24 @@ def test_intervals_of_a_report(tmp_path):
     Z = np.arange(40.0)[:, None]
     model = ordinal.fit_svorim(Z, np.arange(40) // 20)
     ranks = np.arange(40) // 20
-    model.report(tmp_path / "report.html", Z, ranks)
-    words = Checked((tmp_path / "report.html").read_text()).words
+    words = words_of(model, Z, ranks)
     low, high = interval("accuracy")
     z = 1.96  # Wilson at 40 of 40: n / (n + z^2) to 1
     assert_allclose([low, high], [40 / (40 + z**2), 1.0], atol=1e-4)
     assert interval("mean absolute error (ranks)") == [0.0, 0.0]
     wrong = np.where(np.arange(40) < 4, 1, ranks)
-    model.report(tmp_path / "report.html", Z, wrong)
-    words = Checked((tmp_path / "report.html").read_text()).words
+    words = words_of(model, Z, wrong)
     half = 1.96 * np.sqrt(0.1 * 0.9 / 40)
     want = [0.1 - half, 0.1 + half]
     assert_allclose(interval("mean absolute error (ranks)"), want, atol=1e-4)
 
 
-@pytest.mark.usefixtures("without_figures")
-def test_a_report_summarises_its_data(evil, tmp_path):
+def test_a_report_summarises_its_data(evil, words_of):
     frame, labels, classes, _ = evil
     table = frame.assign(word=np.where(X[:, 0] > 0, "<u>", "v"))
     table.iloc[:7, 1] = np.nan
     model = ordinal.fit_xofm(table, labels, classes=classes)
-    model.report(tmp_path / "report.html", table, labels)
-    words = Checked((tmp_path / "report.html").read_text()).words
+    words = words_of(model, table, labels)
     k = words.index("b")
     assert words[k + 1] == "7"
     known = table["b"].dropna()
