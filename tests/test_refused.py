@@ -59,6 +59,8 @@ REFUSED = [  # (call, error, message)
     (lambda: plot.contributions(svorim(), X[0]), TypeError, NO_XOFM),
     (lambda: ordinal.fit_pom(X, Y, l1=1.0, robust=True), ValueError,
      "robust and cluster need a"),
+    (lambda: ordinal.fit_ratio(X, Y, l2=1.0, cluster=Y), ValueError,
+     "which fits with a penalty do not compute"),
     (lambda: ordinal.fit_pom(X, Y, nominal="x1"), ValueError,
      "nominal must be a sequence of"),
     (lambda: ordinal.fit_pom(pd.DataFrame(index=range(30)), Y), ValueError,

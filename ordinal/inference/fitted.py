@@ -166,8 +166,8 @@ class FitStatistics(Storable):
     uncertainty : (p, p) array, StructuredCovariance, or None
         Covariance of (alpha, nominal_coef, coef, scale_coef). With more than 100
         flexible thresholds it is held without its entries, in memory and files that
-        grow linearly with the ranks. None for a fit with l1 > 0, or with more than 2000
-        features, for which Newton's method is not used.
+        grow linearly with the ranks. None for a fit with a penalty, whose estimates are
+        biased, or with more than 2000 features, for which Newton's method is not used.
     covariance_type : {"observed", "robust", "cluster"}
         Type of the covariance: the inverse of the observed information, or a sandwich
         formula.

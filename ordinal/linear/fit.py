@@ -638,7 +638,7 @@ def _prepared(
             prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
         )
     order = None if in_order is False else order_of(prepared, in_order)
-    design, without = prepared.design, "with l1 > 0" if l1 > 0 else ""
+    design, without = prepared.design, "with a penalty" if l1 or l2 else ""
     if design.has_many:
         without = without or f"of more than {HESSIAN_COLUMNS} features"
     choice = CovarianceChoice.from_arguments(
@@ -751,7 +751,7 @@ def _model(
         null = null_loglik(design, plain)
     penalty = 0.5 * float(loss.penalties @ point.x**2)
     fields |= {
-        "uncertainty": covariance_of(loss, point, choice),
+        "uncertainty": None if l1 or l2 else covariance_of(loss, point, choice),
         "covariance_type": choice.kind,
         "l1": l1,
         "l2": l2,

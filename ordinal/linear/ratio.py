@@ -301,7 +301,7 @@ def fit_ratio(
             f"loss is not convex, got {shown(l1)}"
         )
     groups, n = prepared.training.cluster, prepared.design.n_samples
-    without = "with l1 > 0" if l1 > 0 else ""
+    without = "with a penalty" if l1 or l2 else ""
     choice = CovarianceChoice.from_arguments(robust, groups, n, without)
     with prepared.monitor as monitor:
         objectives = None
@@ -370,17 +370,17 @@ def ratio_model(
     `objectives` are primal and dual, where there is a dual, and `null` the
     log-likelihood without features, if it is known.
     """
-    D, point = loss.design, found.point
+    D, point, (l1, l2) = loss.design, found.point, penalties
     find = partial(separated_columns, loss, found)
     status, separated = check_separation_by(find, found.status, prepared.monitor)
     if null is None:
         null = null_loglik(D, loss.of_design)
     fields = prepared.fields(D, point.x, in_order=False) | {
         "family": loss.family,
-        "uncertainty": covariance_of(loss, point, choice),
+        "uncertainty": None if l1 or l2 else covariance_of(loss, point, choice),
         "covariance_type": choice.kind,
-        "l1": penalties[0],
-        "l2": penalties[1],
+        "l1": l1,
+        "l2": l2,
         "loglik": -D.total * (point.value - 0.5 * float(loss.penalties @ point.x**2)),
         "null_loglik": null,
         "separated": read_only(separated),
