@@ -288,7 +288,7 @@ def test_what_is_refused():
         ordinal.fit_pom_path(X, y, family="stopping", threshold="symmetric")
     with pytest.raises(ValueError, match="family must be one of 'cumulative'"):
         ordinal.fit_pom_path(X, y, family="acat")
-    with pytest.raises(ValueError, match="which fits with l1 > 0 do not compute"):
+    with pytest.raises(ValueError, match="which fits with a penalty do not compute"):
         fit_ratio(X, y, l1=0.1, robust=True)
     model = fit_ratio(X, y, l1=0.1)
     with pytest.raises(ValueError, match=r"l1=0\.1"):
