@@ -70,6 +70,7 @@ from ._input.checks import (
 from ._input.columns import read_once, warn_of_other_order
 from ._input.fields import NONNEGATIVE, POSITIVE, Array, Rule
 from ._input.immutable import read_only
+from ._input.intervals import known_labels
 from ._input.labels import (
     check_spread,
     ranks_of,
@@ -85,7 +86,7 @@ from ._model.labelled import Labelled, MissingLabels, counted, with_origin
 from ._model.model import Model, innermost
 from ._model.preparation import shared_arguments
 from ._model.printing import Table
-from ._model.registry import check_intervals, resolve_fit
+from ._model.registry import resolve_fit
 from ._model.support import Hyperplanes
 from ._model.threshold_model import Scored
 from ._rows.reading import is_chunked, map_blocks
@@ -509,7 +510,7 @@ def cross_conformal(
     by_class = check_flag("by_class", by_class)
     given = shared_arguments(RowArguments, locals())
     fit = resolve_fit(fit)
-    check_intervals(cross_conformal, y)
+    y = known_labels("cross_conformal", y)
     work = Work.from_arguments(fit, X, y, scorers_of("mae", None), options, **given)
     rank = work.data.rank
     rows, folds = np.arange(rank.size), partial(drawn_folds, rng=resolve_rng(rng))
@@ -717,7 +718,7 @@ def _judged_block(
 
 
 def _ranks(y: Any, classes: np.ndarray, n: int) -> np.ndarray:
-    y = read_labels(y, "y")
+    y = read_labels(known_labels("conformal", y), "y")
     if y.size != n:
         raise ValueError(f"y has shape {y.shape}, expected ({n},) as X")
     return ranks_of(y, classes, argument="the classes of the model")

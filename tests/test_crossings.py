@@ -16,6 +16,7 @@ from the registry, the door by which the table reaches it, and the change.
     ranks that a fold lacks       no winner by an undefined score
     scores                        of the labels by the rule that the table names
     doors                         same predictions
+    ranks known as intervals      as labels if of one rank, or an error that names them
     fits that ended early         no standard error or test without a warning
 
 Rows in another order are the subject of test_row_order.py, and arrays instead of named
@@ -246,6 +247,87 @@ def test_records_frames_and_scores_at_every_door(door, seed):
     assert_allclose(one, P[:1], atol=1e-12)
     assert_allclose(model.score(frame, y, scoring="rps"),
                     ordinal.metrics.rps(y, P, **known))  # fmt: skip
+
+
+OF_INTERVALS = {name for name in METHODS if "intervals" in METHODS[name].accepts}
+OF_INTERVALS |= {"clmm", "Selection", "Comparison", "file"}
+VIEWS = {  # of a model of the plain labels, and whether they take intervals
+    "score": (lambda m, X, y: m.score(X, y), True),
+    "rps": (lambda m, X, y: m.score(X, y, scoring="rps"), True),
+    "explain": (lambda m, X, y: m.explain(X, y, rng=0).importance, True),
+    "residuals": (lambda m, X, y: m.residuals(X, y, kind="quantile", rng=0), True),
+    "simulated": (
+        lambda m, X, y: inference.simulated_residuals(m, X, y, rng=0).values,
+        True,
+    ),
+    "nested": (
+        lambda m, X, y: model_selection.nested(
+            "svorim", X, y, cv=2, search={"C": [1.0]}
+        ).scores["mae"],
+        True,
+    ),
+    "path": (
+        lambda m, X, y: ordinal.fit_pom_path(X, y, n_lambdas=2).models[1].coef,
+        True,
+    ),
+    "mixed": (
+        lambda m, X, y: ordinal.fit_clmm(X, y, groups={"who": np.arange(N) % 9}).coef,
+        True,
+    ),
+    "class_weight": (
+        lambda m, X, y: ordinal.fit_pom(X, y, class_weight="balanced").coef,
+        False,
+    ),
+    "hosmer_lemeshow": (lambda m, X, y: inference.hosmer_lemeshow(m, X, y).chi2, False),
+    "kappa": (lambda m, X, y: m.score(X, y, scoring="kappa"), False),
+    "report": (lambda m, X, y: cells_of_report(m, X, y) and None, False),
+    "figure": (lambda m, X, y: len(ordinal.plot.scores(m, X, y).patches), False),
+    "cross_conformal": (
+        lambda m, X, y: ordinal.cross_conformal("pom", X, y, cv=2).predict(X[:5]),
+        False,
+    ),
+    "chunks": (lambda m, X, y: ordinal.fit_svorim(Chunks(X, y), None, basis=9), False),
+}
+
+
+class Chunks:
+    """Source of the rows of a table in two chunks."""
+
+    def __init__(self, X, y):
+        self.rows, self.y = X[["age", "size"]].to_numpy(float), y
+
+    def blocks(self):
+        for rows in (slice(0, 30), slice(30, N)):
+            yield self.rows[rows], self.y[rows]
+
+
+@relation(2, door=[*SMALL_DOORS, *VIEWS])
+def test_every_door_takes_intervals_or_names_them(door, seed):
+    """Intervals of one rank are labels to the last bit wherever several ranks are
+    taken; elsewhere they are, or the error names them.
+    """
+    frame, y = table(seed)
+    lower = np.maximum(y - (np.random.default_rng(seed).random(N) < 0.3), 0)
+    lower[:3], y[:3] = [0, 0, 1], [1, 0, 1]
+    if door in VIEWS:
+        call, takes = VIEWS[door]
+        call = partial(call, ordinal.fit_pom(frame, y, l2=0.1))
+    else:
+        call, takes = SMALL_DOORS[door], door in OF_INTERVALS
+
+    def found(labels):
+        with suppress(TypeError, ValueError):
+            made = call(frame, labels)
+            return predicted(made, frame) if hasattr(made, "predict") else made
+        with pytest.raises((TypeError, ValueError), match="RankIntervals"):
+            call(frame, labels)
+        return None
+
+    assert (found(ordinal.RankIntervals(lower, y)) is not None) == takes
+    exact = found(ordinal.RankIntervals(y, y))
+    assert exact is not None or not takes
+    if exact is not None:
+        assert_array_equal(exact, found(y))
 
 
 def test_every_method_that_predicts_takes_records():

@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from registry import FITS
 from scipy import optimize, special, stats
@@ -223,8 +224,6 @@ def test_a_path_ends_at_the_fit_without_penalty():
 
 
 def test_open_ends_strings_and_categoricals_are_the_same_intervals():
-    import pandas as pd
-
     X, lower, upper = coarse()
     words = np.array(["a", "c", "b", "f", "e", "d"])
     full = ordinal.fit_pom(X, RankIntervals(lower, upper))
@@ -431,6 +430,54 @@ def test_clones_of_a_decomposition_learn_from_the_intervals_on_one_side():
     exact = make(LogisticRegression()).fit(X, RankIntervals(upper, upper))
     plain = make(LogisticRegression()).fit(X, upper)
     assert np.array_equal(exact.predict_proba(X), plain.predict_proba(X))
+
+
+def test_a_formula_names_the_columns_of_the_ends():
+    X, lower, upper = coarse()
+    table = pd.DataFrame(X, columns=["a", "b"]).assign(
+        first=lower, **{"the last": upper}
+    )
+    formula = "RankIntervals(first, `the last`) ~ a + b"
+    open_ended = table.assign(**{"the last": table["the last"].where(upper < 5)})
+    plain = ordinal.fit_pom(X, RankIntervals(lower, upper))
+    for data in (table, open_ended):
+        for given in ({}, {"missing_labels": "drop"}, {"missing": "drop"}):
+            model = ordinal.fit_pom(formula, data, **given)
+            assert np.array_equal(model.parameters, plain.parameters)
+    every = ordinal.fit_pom("RankIntervals(first, `the last`) ~ .", table)
+    assert np.array_equal(every.parameters, plain.parameters)
+    mixed = f"{formula} + (1 | g)", table.assign(g=np.arange(80) % 8)
+    one = ordinal.fit_clmm(X, RankIntervals(lower, upper), groups={"g": mixed[1]["g"]})
+    assert np.array_equal(ordinal.fit_clmm(*mixed).coef, one.coef)
+    for fit, text, message in (
+        (ordinal.fit_ratio, formula, "fit_ratio does not take RankIntervals"),
+        (ordinal.fit_pom, f"{formula} + first", "'first' holds the labels"),
+        (ordinal.fit_pom, "RankIntervals(first, b2) ~ a", "must name a column"),
+        (ordinal.fit_pom, "np.log(first) ~ a", "must name a column"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            fit(text, table)
+    with pytest.raises(ValueError, match="family must be 'cumulative'"):
+        ordinal.fit_clmm(*mixed, family="adjacent")
+
+
+def test_importances_count_distances_from_the_nearest_rank():
+    X, lower, upper = coarse(120)
+    model = ordinal.fit_svorim(X, RankIntervals(lower, upper), C=10.0)
+    found = model.explain(X, RankIntervals(lower, upper), n_repeats=3, rng=0)
+    rng, expected = np.random.default_rng(0), np.zeros(2)
+    error = metrics.mae(RankIntervals(lower, upper), model.predict(X), labels=range(6))
+    for j in range(2):
+        for _ in range(3):
+            rows = X.copy()
+            rows[:, j] = rng.permutation(rows[:, j])
+            shuffled = model.predict(rows)
+            y = RankIntervals(lower, upper)
+            expected[j] += (metrics.mae(y, shuffled, labels=range(6)) - error) / 3
+    assert found.importance.max() > 0.1
+    np.testing.assert_allclose(found.importance, np.sort(expected)[::-1])
+    exact = model.explain(X, RankIntervals(upper, upper), rng=0)
+    assert np.array_equal(exact.importance, model.explain(X, upper, rng=0).importance)
 
 
 def test_methods_that_take_no_intervals_refuse_them_by_name():

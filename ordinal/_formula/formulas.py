@@ -1,6 +1,7 @@
 """Formulas in R's syntax, parsed by the package formulaic.
 
     Sat ~ Infl + Type * Cont          a column of labels, and terms of columns
+    RankIntervals(a, b) ~ Infl        the first and the last possible label
     y ~ np.log(size) + I(age ** 2)    arithmetic (see `expressions`)
     y ~ C(floor) + offset(exposure)   codes as categories; a known part of the score
     y ~ ns(age, df=3) + mo(school)    splines (see `splines`), and monotone effects
@@ -24,6 +25,7 @@ import numpy as np
 
 from .._input.checks import as_real_array, listed, shortened, shown, to_double
 from .._input.columns import feature_names, frame_columns, is_frame
+from .._input.intervals import labels_of_formula, response_columns
 from .._rows.source import has_blocks
 from .coding import Contrasts, FormulaFactor
 from .expressions import (
@@ -53,8 +55,8 @@ class ParsedFormula:
     Attributes
     ----------
     text : str
-    response : str
-        The column of the labels.
+    response : tuple of str
+        The column of the labels, or the columns of the ends of intervals.
     terms : tuple of tuples of FormulaFactor
         The terms without the intercept, which the thresholds replace.
     offsets : tuple of FormulaFactor
@@ -65,7 +67,7 @@ class ParsedFormula:
     """
 
     text: str
-    response: str
+    response: tuple[str, ...]
     terms: tuple[tuple[FormulaFactor, ...], ...]
     offsets: tuple[FormulaFactor, ...]
     beside: tuple[str, ...] = ()
@@ -108,7 +110,7 @@ def read_formula(
             columns = [named_column(argument, name, data) for name in chosen]
             value = np.column_stack([as_real_array(c, argument) for c in columns])
         found[argument] = named_column(argument, value, data)
-    return made, frame_columns(data, [made.response])[0], found
+    return made, labels_of_formula(text, data), found
 
 
 def named_column(argument: str, value: Any, table: Any) -> Any:
@@ -153,7 +155,7 @@ def parse_formula(
             f"a formula must be of the form 'y ~ x1 + x2', got {shown(text)}"
             f"{_hint(text, names)}"
         )
-    response = _response([str(f.expr) for term in left for f in term.factors], names)
+    response = _response(text, names)
     terms: list[tuple[FormulaFactor, ...]] = []
     offsets: list[FormulaFactor] = []
     has_intercept = False
@@ -173,10 +175,11 @@ def parse_formula(
         )
     more, named = _beside(terms, beside, names)
     every = [*terms, *more.values(), offsets]
-    if any(response in factor.columns for term in every for factor in term):
+    read = {name for term in every for factor in term for name in factor.columns}
+    if both := read.intersection(response):
         raise ValueError(
-            f"{shown(response)} holds the labels and cannot be a term: leave it out on "
-            "the right side"
+            f"{shown(min(both))} holds the labels and cannot be a term: leave it out "
+            "on the right side"
         )
     terms += more.values()
     return ParsedFormula(
@@ -355,15 +358,17 @@ def _in_backquotes(name: str) -> str:
     return f"backticks enclose a name with spaces or signs, such as `{shortened(name)}`"
 
 
-def _response(left: list[str], names: Sequence[str]) -> str:
-    """Return the column of the labels, given the factors on the left side."""
-    if len(left) != 1 or left[0] not in names:
-        shown_left = " + ".join(left)
+def _response(text: str, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns of the labels, on the left side of a formula."""
+    columns = response_columns(text)
+    if not {*columns} <= {*names}:
+        left = text.partition("~")[0].strip()
         raise ValueError(
-            f"the left side of a formula must name a column of the table, "
-            f"{listed(names)}, got {shown(shown_left)}{_hint(shown_left, names)}"
+            "the left side of a formula must name a column of the table, or two as "
+            f"RankIntervals(lower, upper), of {listed(names)}, got {shown(left)}"
+            f"{_hint(left, names)}"
         )
-    return left[0]
+    return columns
 
 
 def _factor(text: str, kind: str, names: Sequence[str]) -> FormulaFactor:

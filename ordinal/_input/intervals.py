@@ -11,6 +11,7 @@ and truncated data", JRSS B 38:290-295, 1976.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .checks import as_array, listed, shown, suggest_in_methods
-from .columns import warn_of_other_order
+from .columns import feature_names, frame_columns, is_frame, warn_of_other_order
 from .immutable import read_only
 from .labels import (
     classes_in_rank_order,
@@ -29,6 +30,11 @@ from .labels import (
 )
 
 _SIDES = ("lower", "upper")
+_NAME = r"(`[^`]*`|[^`~(),]*[^`~(),\s])"
+# RankIntervals(a, b) ~, or a ~
+_RESPONSE = re.compile(
+    rf"\s*(?:RankIntervals\(\s*{_NAME}\s*,\s*{_NAME}\s*\)|{_NAME})\s*~"
+)
 _WHOLE = 2.0**53  # integers up to here are the same in double
 
 
@@ -221,6 +227,24 @@ class RankIntervals:
         return read_only(lower), read_only(upper)
 
 
+def known_labels(asked: str, y: Any) -> Any:
+    """Return labels as they are, or those of intervals if these are known ranks.
+
+    Raises
+    ------
+    TypeError
+        If intervals hold several ranks; the message names the function `asked`.
+    """
+    if not isinstance(y, RankIntervals):
+        return y
+    if not y.is_known.all():
+        raise TypeError(
+            f"{asked} needs the rank of each row, and y holds RankIntervals: pass the "
+            "rows with a known rank, X[y.is_known] and y.known"
+        )
+    return y.known
+
+
 def _are_whole(labels: np.ndarray) -> bool:
     """Return whether labels are floats that integers can replace."""
     if labels.dtype.kind != "f":
@@ -252,3 +276,23 @@ def among_told_apart(
     low = np.minimum(np.searchsorted(first, lower), top)
     high = np.clip(np.searchsorted(last, upper, side="right") - 1, low, top)
     return read_only(middle[low]), read_only(middle[high])
+
+
+def response_columns(formula: str) -> tuple[str, ...]:
+    """Return the columns of the labels that the left side of a formula names.
+
+    It is a name, perhaps in backquotes, or RankIntervals(lower, upper).
+    """
+    found = _RESPONSE.match(formula)
+    if found is None:
+        return (formula.partition("~")[0].strip(),)
+    return tuple(name.strip("`") for name in found.groups() if name is not None)
+
+
+def labels_of_formula(formula: str, table: Any) -> Any:
+    """Return the labels of a formula in its table, or None if they are not found."""
+    columns = response_columns(formula)
+    if not is_frame(table) or not {*columns} <= {*(feature_names(table) or ())}:
+        return None  # the function that reads the formula raises an error
+    found = frame_columns(table, columns)
+    return RankIntervals(*found) if len(found) > 1 else found[0]

@@ -21,9 +21,9 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 
 from .._input.checks import as_array, check_choice, shown
-from .._input.columns import feature_names, frame_columns, is_frame, warn_of_other_order
+from .._input.columns import warn_of_other_order
 from .._input.frame import Frame
-from .._input.intervals import RankIntervals
+from .._input.intervals import RankIntervals, labels_of_formula
 from .._input.labels import is_ordered, lacks_label, ranks_of, read_labels
 from .._input.sparse import CSR, is_sparse
 from .._numerics.rows import take
@@ -106,8 +106,13 @@ class Labelled:
         """
         check_choice("missing_labels", missing_labels, ("error", "drop"))
         _warn_of_order(X, y, by_row)
-        complete = isinstance(y, RankIntervals) or (y is None and not has_blocks(X))
-        if missing_labels == "error" or complete:
+        if missing_labels == "error":
+            return cls(X, y, by_row)
+        table, labels = (X, y)
+        if isinstance(X, str):
+            table, labels = y, labels_of_formula(X, y)
+        is_absent = labels is None and not has_blocks(X)
+        if is_absent or isinstance(labels, RankIntervals):
             return cls(X, y, by_row)
         _check_numbers(options)
         if has_blocks(X):
@@ -118,7 +123,6 @@ class Labelled:
                 f"collection of dask, got {shown(X)}: drop the rows without a label "
                 "first, or pass a source of chunks"
             )
-        table, labels = (X, y) if not isinstance(X, str) else (y, _response(X, y))
         keep = ~lacks_label(as_array(labels, "y"))
         if keep.all():
             return cls(X, y, by_row)
@@ -249,10 +253,11 @@ def with_origin(made: _T, X: Any, y: Any, call: str | None = None) -> _T:
     models: Any = made if isinstance(made, list | tuple) else [made]
     if not (models and all(isinstance(model, Model) for model in models)):
         return made
-    table, labels, response = X, y, None
+    names = models[0].feature_names
     if isinstance(X, str):
-        table, labels, response = y, _response(X, y), partial(_response, X)
-    found = digests_of_some(table, labels, models[0].feature_names, response)
+        found, labels = digests_of_some(y, None, names, partial(labels_of_formula, X))
+    else:
+        (found, _), labels = digests_of_some(X, y, names), y
     for model in models:
         by = model.origin.call if call is None and model.origin else call
         # A function of the caller may return a model without classes.
@@ -354,14 +359,6 @@ def rows_of(values: Any, keep: np.ndarray) -> Any:
     if module in ("polars", "pyarrow"):
         return values.filter(keep.tolist())
     return values[keep]
-
-
-def _response(formula: str, table: Any) -> Any:
-    """Return the labels of a formula in its table, or none if they are not found."""
-    name = formula.partition("~")[0].strip().strip("`")
-    if not is_frame(table) or name not in (feature_names(table) or ()):
-        return np.zeros(0)  # the function that reads the formula raises an error
-    return frame_columns(table, [name])[0]
 
 
 def _check_numbers(options: Mapping[str, Any]) -> None:

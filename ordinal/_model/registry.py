@@ -39,7 +39,7 @@ from functools import partial
 from typing import Any, Literal
 
 from .._input.checks import keyword_defaults, listed, shown
-from .._input.intervals import RankIntervals
+from .._input.intervals import RankIntervals, response_columns
 from ..kernels.functions import kernel_class
 from .public import import_all
 
@@ -248,12 +248,16 @@ def takes_intervals(fit: Callable[..., Any]) -> bool:
     return unwrapped(fit)[0] in _of_intervals()
 
 
-def check_intervals(fit: Callable[..., Any], y: Any, name: str | None = None) -> None:
+def check_intervals(
+    fit: Callable[..., Any], y: Any, name: str | None = None, formula: str = ""
+) -> None:
     """Raise TypeError if y holds intervals of ranks, which the method does not take.
 
-    The message is about `name`, by default that of the function.
+    A formula may name them. The message is about `name`, by default that of the
+    function.
     """
-    if isinstance(y, RankIntervals) and not takes_intervals(fit):
+    are_intervals = isinstance(y, RankIntervals) or len(response_columns(formula)) > 1
+    if are_intervals and not takes_intervals(fit):
         function = unwrapped(fit)[0]
         name = name or getattr(function, "__name__", shown(function))
         takers = sorted(taker.__name__ for taker in _of_intervals())

@@ -33,8 +33,8 @@ def digests_of_some(
     y: Any,
     names: tuple[str, ...] | None,
     response: Callable[[Any], Any] | None = None,
-) -> np.ndarray | None:
-    """Return sorted digests of some training rows, (k,), k <= 64.
+) -> tuple[np.ndarray | None, Any]:
+    """Return sorted digests of some training rows, (k,), k <= 64, and their labels.
 
     `names` are the columns of the model. With a `response`, which returns the labels of
     rows of X, those picked are all that it reads, and y is not used. None stands for
@@ -42,19 +42,20 @@ def digests_of_some(
     """
     n = _length(y if response is None else X)
     if not n:
-        return None
+        return None, None
+    labels = None
     numbers = np.unique(np.linspace(0, n - 1, min(n, _KEPT)).astype(np.int64))
     try:
         rows = _picked(X, numbers)
         if rows is None:
-            return None
+            return None, None
         labels = _picked(y, numbers) if response is None else response(rows)
         if labels is None or _length(labels) != len(numbers):
-            return None
+            return None, labels
         found = digests(read_rows_of(rows, names), read_labels(labels, "y"))
     except (TypeError, ValueError, IndexError):  # a form that a fit alone can read
-        return None
-    return read_only(np.sort(found))
+        return None, labels
+    return read_only(np.sort(found)), labels
 
 
 def share_of_training_rows(

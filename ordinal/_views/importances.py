@@ -12,6 +12,7 @@ from .._input.checks import check_count, resolve_rng
 from .._input.features import read_rows_of
 from .._input.frame import Frame, default_names
 from .._input.immutable import read_only
+from .._input.intervals import RankIntervals
 from .._input.labels import ranks_of, read_labels
 from .._input.types import Labels, MatrixLike, Rng
 from .._model.explanation import Explanation
@@ -107,8 +108,8 @@ def _permuted(
 ) -> np.ndarray:
     """Return (d, n) changes of the predictions, summed over shuffles of each column.
 
-    A change is the increase of the distance in ranks from the label or, without labels,
-    the distance from the unshuffled prediction.
+    A change is the increase of the distance in ranks from the label, or the nearest one
+    of an interval; without labels, the distance from the unshuffled prediction.
     """
     classes = np.asarray(model.classes)
 
@@ -117,19 +118,24 @@ def _permuted(
         return ranks_of(labels, classes, "predictions", "the classes of the model")
 
     before = predict(frame)
-    goal, base = before, np.zeros(len(frame))
+    first, last, base = before, before, np.zeros(len(frame))
     if y is not None:
-        goal = ranks_of(read_labels(y, "y"), classes, "y", "the classes of the model")
-        if len(goal) != len(frame):
+        if isinstance(y, RankIntervals):
+            first, last = y.ranks(classes, "y", "the classes of the model")
+        else:
+            labels = read_labels(y, "y")
+            first = last = ranks_of(labels, classes, "y", "the classes of the model")
+        if len(last) != len(frame):
             raise ValueError(
-                f"y must have one label per row of X, {len(frame)}, got {len(goal)}"
+                f"y must have one label per row of X, {len(frame)}, got {len(last)}"
             )
-        base = abs(before - goal)
+        base = abs(before - np.clip(before, first, last))
     changes = np.zeros((frame.shape[1], len(frame)))
     for j in range(frame.shape[1]):
         for _ in range(n_repeats):
             values = frame.values.copy()
             values[:, j] = rng.permutation(values[:, j])
             shuffled = predict(replace(frame, values=values))
-            changes[j] += abs(shuffled - goal) - base  # whole numbers add up exactly
+            error = abs(shuffled - np.clip(shuffled, first, last))
+            changes[j] += error - base  # whole numbers add up exactly
     return changes

@@ -16,6 +16,7 @@ from .._files.writing import writing
 from .._input.checks import as_path, shown
 from .._input.features import read_rows_of
 from .._input.frame import Frame
+from .._input.intervals import known_labels
 from .._input.labels import ranks_of, read_labels
 from .._model.explanation import Explanation
 from .._model.model import innermost
@@ -120,7 +121,7 @@ def write_report(
 def _read(model: Any, X: Any, y: Any) -> Page:
     """Return the rows, their ranks and their predictions, after checks."""
     classes = np.asarray(model.classes)
-    labels = read_labels(y, "y")
+    labels = read_labels(known_labels("report", y), "y")
     rank = ranks_of(labels, classes, "y", "the classes of the model")
     rows = read_rows_of(X, model.feature_names)
     predicted = ranks_of(read_labels(model.predict(rows), "predictions"), classes)

@@ -219,7 +219,7 @@ def prepare_pom(
             "which has no constraint, or fit_pom without l1"
         )
     offset: Any = given.get("offset")
-    if isinstance(y, RankIntervals) and np.ndim(offset) == 2:
+    if isinstance(training.y, RankIntervals) and np.ndim(offset) == 2:
         raise ValueError(
             "offset must have one entry per row where y holds RankIntervals, because "
             "ranks at which no interval ends have no threshold"
@@ -401,7 +401,7 @@ def _complete_rows(
     # The argument that holds the table, and the name of the labels in it.
     of_table, label = "X", "y"
     if formula is not None:
-        of_table, label = "y, the table of the formula", formula.response
+        of_table, label = "y, the table of the formula", " and ".join(formula.response)
     # Names, arguments that hold them, and whether each row lacks a value; a column may
     # have the name of an argument.
     found: list[tuple[str, str, np.ndarray]] = []

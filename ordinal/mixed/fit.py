@@ -272,7 +272,7 @@ def fit_clmm(
         **shared_arguments(PomArguments, locals(), cluster=None),
     )
     if family != "cumulative":
-        if isinstance(y, RankIntervals):
+        if isinstance(prepared.training.y, RankIntervals):
             raise ValueError(
                 "family must be 'cumulative' where y holds RankIntervals, got "
                 f"{shown(family)}"

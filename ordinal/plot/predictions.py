@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._input.checks import check_count, shown, with_suggestions
+from .._input.intervals import known_labels
 from .._input.labels import check_spread, ranks_of, read_labels, sample_weights
 from .._input.types import ArrayLike, Labels, MatrixLike
 from .._model.model import Model, innermost
@@ -91,7 +92,8 @@ def true_ranks(
     model: Model, y: Any, n: int, sample_weight: Any
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ranks of n labels, and the weights of the rows, after checks."""
-    rank = ranks_of(read_labels(y, "y"), model.classes)
+    labels = known_labels("a figure of predictions by rank", y)
+    rank = ranks_of(read_labels(labels, "y"), model.classes)
     if rank.size != n:
         raise ValueError(f"y has {rank.size} labels, and X {n} rows")
     weight = sample_weights(sample_weight, n)

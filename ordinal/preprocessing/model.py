@@ -385,7 +385,7 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
     def fit_preprocessed(X: Any, y: Any = _MISSING, **options: Any) -> Any:
         if y is _MISSING:
             raise _without_labels(fit.__name__, X)
-        check_intervals(fit_preprocessed, y)
+        check_intervals(fit_preprocessed, y, formula=X if isinstance(X, str) else "")
         how = options.pop("preprocess", None)
         if how is None:
             return plain(X, y, **options)
