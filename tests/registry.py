@@ -14,6 +14,7 @@ forgotten here.
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,8 @@ FITS = {
     for name in dir(module)
     if name.startswith("fit_")
 }
-REQUIRED = {
-    "classes", "sample_weight", "n_threads", "tol", "max_iter", "max_time",
-    "callback", "verbose",
-}  # fmt: skip
+REQUIRED = {"classes", "sample_weight", "n_threads", "max_time"}
+OF_STEPS = {"tol", "max_iter", "callback", "verbose"}
 OPTIONAL = {
     "basis", "cache_mb", "class_weight", "cost", "kernel", "probability",
     "rng",
@@ -82,6 +81,8 @@ class Method:
     single: bool = False
     n_endless: int = 1200
     foreign: frozenset[str] = frozenset()  # options that are for other variants only
+    # Its members have tol, max_iter, callback and verbose; the method has `progress`
+    composed: bool = False
     # (number of rows, options) of fits that many threads share in every way they can
     threaded: tuple[tuple[int, Mapping[str, Any]], ...] = ((300, {}),)
 
@@ -276,6 +277,22 @@ def boosting(name: str, **fields: Any) -> Method:
         ),
         **fields,
     )
+
+
+class ByFirstFeature:
+    """Splitter whose folds do not depend on the order or the number of equal rows."""
+
+    def split(self, X, y, groups=None):
+        fold = np.floor(1e6 * np.abs(np.asarray(X, float)[:, 0])).astype(int) % 3
+        for k in range(3):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+
+def members(**options: Any) -> Mapping[str, Any]:
+    """Return a linear method, and one whose probabilities the folds calibrate."""
+    pom = partial(ordinal.fit_pom, l2=1e-3)
+    svorim = partial(ordinal.fit_svorim, **options)
+    return {"methods": {"pom": pom, "svorim": svorim}}
 
 
 METHODS = [
@@ -477,6 +494,22 @@ METHODS = [
         endless={"n_epochs": 1e9, "tol": 1e-300},
         threaded=((5000, {"n_epochs": 0.02, "batch_size": 600}),),
     ),
+    Method(
+        "stacking",
+        ordinal.fit_stacking,
+        ordinal.models.StackingModel,
+        takes=frozenset({"class_weight", "cost", "rng"}),
+        rules=("median", "mode", "cost"),
+        variant={**members(), "tune": False},
+        precise={**members(tol=1e-8), "cv": ByFirstFeature()},
+        brief={},
+        missing="always",
+        endless=members(C=1e5, gamma=1.0, tol=1e-12),
+        distances=True,
+        decision="predict_proba",
+        composed=True,
+        threaded=((300, {}),),
+    ),
 ]  # fmt: skip
 
 
@@ -540,6 +573,7 @@ def registered(fast: Collection[str] = TYPICAL) -> list[Any]:
 
 
 every_method = which()
+stepwise = which(composed=False)  # methods with callback, tol and max_iter
 all_methods = which(
     fast={method.name for method in METHODS}
 )  # for what no other test asks of some method

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from registry import every_method
+from registry import every_method, stepwise
 from strategies import sample
 
 import ordinal
@@ -258,7 +258,7 @@ def test_every_method_works_where_numpy_raises(method, spread):
         assert np.geterr() == dict.fromkeys(np.geterr(), "raise")
 
 
-@every_method
+@stepwise
 def test_errors_of_numpy_are_the_callers_again_after_any_end(method):
     """Models of a fit that is stopped, and of one whose callback fails."""
     X, y = sample(60, 3)

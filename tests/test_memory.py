@@ -5,7 +5,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from registry import Method, every_method
+from registry import Method, stepwise
 from strategies import sample
 
 from ordinal._numerics import memory
@@ -38,7 +38,7 @@ def growth(once) -> int:
 
 
 @pytest.mark.slow("fits of every method under a tracer of memory")
-@every_method
+@stepwise
 def test_no_array_is_left_behind(method: Method):
     X, y = sample(60, 3)
     X = np.tile(X, 120)

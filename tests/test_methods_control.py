@@ -22,7 +22,7 @@ from internals import (
     stopped_by,
 )
 from numpy.testing import assert_allclose
-from registry import Method, all_methods, every_method, which
+from registry import Method, all_methods, every_method, stepwise, which
 from strategies import sample, slow
 
 import ordinal
@@ -49,7 +49,7 @@ ENDS_AS_REPORTED = {
 }  # fmt: skip
 
 
-@every_method
+@stepwise
 def test_a_callback_sees_the_state_and_what_it_raises_passes_through(method):
     X, y = sample(200, 4)
     states = []
@@ -83,7 +83,7 @@ def test_a_callback_sees_the_state_and_what_it_raises_passes_through(method):
     method.cut_short(X, y)  # nothing is left broken
 
 
-@every_method
+@stepwise
 def test_a_callback_or_a_limit_of_time_ends_a_fit(method):
     X, y = method.endless_rows()
     states = []
@@ -222,7 +222,7 @@ def test_a_kernel_matrix_for_which_there_is_no_time_is_not_computed(fit):
     assert np.isfinite(model.predict_proba(X[:9])).all()
 
 
-@every_method
+@stepwise
 def test_a_limit_of_steps_is_reported_at_the_line_that_called(method):
     X, y = sample(60, 3)
     options = {**method.variant, **method.brief}
@@ -302,8 +302,12 @@ def pressed_in(method: Method, n_threads, pressed):
             signal.setitimer(signal.ITIMER_REAL, 0.02)
         seen.append(state)
 
-    options = {**method.endless, "n_threads": n_threads, "callback": press_soon}
+    options = {**method.endless, "n_threads": n_threads}
+    if not method.composed:
+        options["callback"] = press_soon
     while not pressed:
+        if method.composed:
+            signal.setitimer(signal.ITIMER_REAL, 0.2)
         method.cut_short(X, y, **options, max_time=600.0)
 
 
@@ -340,7 +344,7 @@ def test_ctrl_c_ends_a_fit(method, n_threads):
     method.cut_short(X, y, n_threads=n_threads)  # nothing is left broken
 
 
-@which(fast=LOOPS)
+@which(fast=LOOPS, composed=False)
 def test_a_fit_for_which_nobody_waits_ends_at_its_next_check(method):
     """As those of a search that has ended, whatever limits and callback they have."""
     X, y = method.endless_rows()

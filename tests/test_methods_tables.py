@@ -83,8 +83,9 @@ def of_a_file(method, folder):
 
 
 def selection(method, folder):
+    values = {"rng": [0, 1]} if method.composed else {"tol": [1e-2, 1e-3]}
     found = select(
-        method.fit, FRAME, Y, search=Grid(tol=[1e-2, 1e-3]), cv=2,
+        method.fit, FRAME, Y, search=Grid(**values), cv=2,
         preprocess=TablePreprocessor(), **quick(method),
     )  # fmt: skip
     return found, FRAME

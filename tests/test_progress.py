@@ -203,11 +203,15 @@ def test_verbose_tells_how_a_fit_goes_and_changes_no_bit(method, monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     silent = method.cut_short(X, y)
     assert sys.stderr.getvalue() == ""
-    model = method.cut_short(X, y, verbose=True)
+    asked = "progress" if method.composed else "verbose"
+    model = method.cut_short(X, y, **{asked: True})
     *lines, last = sys.stderr.getvalue().splitlines()
+    np.testing.assert_array_equal(method.numbers(model, X), method.numbers(silent, X))
+    if method.composed:
+        assert any("5/5 fits" in line for line in [*lines, last])
+        return
     name = method.fit.__name__
     assert all(line.startswith(f"{name}, ") for line in lines)
     assert any(" steps, violation " in line for line in lines)
     assert last.startswith(f"{name}, ")
     assert last.endswith(f" s: {model.convergence}")
-    np.testing.assert_array_equal(method.numbers(model, X), method.numbers(silent, X))

@@ -184,30 +184,7 @@ def test_the_default_tunes_and_beats_its_members():
     assert model.pool_score == pytest.approx(model.convergence.primal)
 
 
-def test_weight_two_is_the_row_twice():
-    X, y = sample(60)
-    rows = np.repeat(np.arange(60), np.arange(60) % 2 + 1)
-    weight = np.arange(60) % 2 + 1.0
-    folds = np.arange(60) % 3
-    one = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
-    two = [tuple(np.flatnonzero(np.isin(rows, side)) for side in s) for s in one]
-    a = fit_stacking(X, y, LINEAR, cv=one, sample_weight=weight, tune=False)
-    b = fit_stacking(X[rows], y[rows], LINEAR, cv=two, tune=False)
-    assert_allclose(a.weights, b.weights, atol=1e-4)
-    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-5)
-
-
-def test_the_order_of_rows_does_not_matter():
-    X, y = sample(60)
-    order = np.random.default_rng(1).permutation(60)
-    place = order.argsort()
-    folds = np.arange(60) % 3
-    one = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(3)]
-    two = [(place[train], place[test]) for train, test in one]
-    a = fit_stacking(X, y, ["pom", "svorim"], cv=one, tune=False)
-    b = fit_stacking(X[order], y[order], ["pom", "svorim"], cv=two, tune=False)
-    assert_allclose(a.weights, b.weights, atol=0.01)
-    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=0.01)
+# Symmetries and crossings
 
 
 def test_groups_stay_together():
@@ -225,35 +202,6 @@ def test_groups_stay_together():
     counts.clear()
     fit_stacking(X, y, {"m": counting}, **options)
     assert set(counts) != {4}
-
-
-def test_threads_do_not_change_a_bit():
-    X, y = sample()
-    a, b = (
-        fit_stacking(X, y, ["pom", "svorim"], n_threads=n).predict_proba(X)
-        for n in (1, 3)
-    )
-    assert a.tobytes() == b.tobytes()
-
-
-def test_tables_groups_labels_and_missing_ranks():
-    X, y = sample(80)
-    table = pd.DataFrame(X, columns=["a", "b", "c"])
-    table["kind"] = np.where(X[:, 2] > 0, "u", "v")
-    table.loc[::7, "a"] = np.nan
-    words = pd.Series(np.array(["low", "mid", "top"])[y])
-    group = np.arange(80) // 4
-    model = fit_stacking(
-        table, words, ["pom", "svorim", "xofm"], tune=False, groups=group,
-        classes=["none", "low", "mid", "top"], cv=4,
-    )  # fmt: skip
-    assert model.classes.tolist() == ["none", "low", "mid", "top"]
-    P = model.predict_proba(table[["kind", "c", "b", "a"]])
-    assert P.shape == (80, 4)
-    assert_allclose(P[:, 0], 0, atol=1e-12)
-    assert_allclose(P.sum(axis=1), 1)
-    assert set(model.predict(table)) <= {"low", "mid", "top"}
-    assert model.feature_names == ("a", "b", "c", "kind")
 
 
 def test_a_fold_may_lack_a_rank():
@@ -311,19 +259,6 @@ def test_sparse_and_mapped_rows(tmp_path):
         fit_stacking(blocks(tmp_path / "t.csv", target="y"), y, LINEAR)
 
 
-def test_costs_decide_by_default():
-    X, y = sample()
-    cost = np.array([[0, 1, 9], [1, 0, 9], [1, 1, 0.0]])
-    model = fit_stacking(X, y, ["pom"], cost=cost, tune=False)
-    expected = (model.predict_proba(X) @ cost).argmin(axis=1)
-    assert_array_equal(model.predict(X), expected)
-    assert model.rule == "cost"
-    plain = fit_stacking(X, y, ["pom"], tune=False)
-    assert (model.predict(X) != plain.predict(X)).any()
-    with_median = model.predict(X, rule="median")
-    assert_array_equal(with_median, plain.predict(X))
-
-
 def test_class_weights_are_passed_or_refused():
     X, y = sample()
     plain = fit_stacking(X, y, ["svorim"], tune=False)
@@ -331,6 +266,17 @@ def test_class_weights_are_passed_or_refused():
     assert (plain.predict_proba(X) != heavy.predict_proba(X)).any()
     with pytest.raises(TypeError, match="class_weight is no argument of gpor-ep"):
         fit_stacking(X, y, ["svorim", "gpor-ep"], class_weight="balanced")
+
+
+def test_class_weights_of_a_member_are_its_own():
+    """The pool counts rows by its own argument, whichever member comes first."""
+    X, y = sample()
+    heavy = partial(ordinal.fit_svorim, class_weight={2: 9.0})
+    both = {"heavy": heavy, "pom": "pom"}
+    a = fit_stacking(X, y, both, tune=False)
+    b = fit_stacking(X, y, dict(reversed(both.items())), tune=False)
+    assert_allclose(a.weights, b.weights[::-1], atol=1e-9)
+    assert_allclose(a.scores, b.scores[::-1], rtol=1e-12)
 
 
 def test_class_weights_count_in_calibration_and_score():
@@ -432,8 +378,6 @@ def test_probabilities_that_are_no_numbers_leave_a_member_out():
         ({"tune": 2}, ValueError, "tune"),
         ({"methods": []}, ValueError, "methods must be one or more"),
         ({"methods": ["svorin"]}, ValueError, "did you mean 'svorim'"),
-        ({"max_time": 0.0}, ValueError, "max_time must be"),
-        ({"cost": [[0, 1], [1, 0]]}, ValueError, "cost has shape"),
         ({"cv": 1}, ValueError, "cv must"),
         ({"method": ["pom"]}, TypeError, "method"),
     ],
@@ -444,18 +388,7 @@ def test_bad_arguments(options, error, message):
         fit_stacking(X, y, **{"methods": ["pom"], **options})
 
 
-def test_a_file_gives_the_same_model(tmp_path):
-    X, y = sample()
-    table = pd.DataFrame(X, columns=list("abc"))
-    model = fit_stacking(table, y, ["pom", "xofm", "svorim"], tune=False)
-    model.save(tmp_path / "m.npz")
-    again = ordinal.load(tmp_path / "m.npz", ordinal.models.StackingModel)
-    P = model.predict_proba(table)
-    assert again.predict_proba(table).tobytes() == P.tobytes()
-    assert again.methods == model.methods
-    assert again.params == model.params
-    with pytest.raises(ValueError, match="column"):
-        again.predict(table[["a", "b"]])
+# The model
 
 
 def test_explanations_reports_sets_and_comparisons(tmp_path):

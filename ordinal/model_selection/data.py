@@ -17,7 +17,7 @@ from .._input.checks import check_flag, enumerated, shown
 from .._input.features import read_features, read_frame_of
 from .._input.frame import Frame
 from .._input.intervals import RankIntervals
-from .._input.labels import ranks_of
+from .._input.labels import ranks_of, total_weights
 from .._input.problem import Problem
 from .._input.sparse import CSR, is_sparse
 from .._input.types import ArrayLike, Matrix
@@ -144,6 +144,11 @@ class SearchData:
         if isinstance(self.X, Rows):
             return self.X.subset(rows)
         return take(self.X, rows)
+
+    def weights(self, rows: np.ndarray, class_weight: Any) -> np.ndarray:
+        """Return the weights of the rows of these numbers times those of classes."""
+        own = np.ones(rows.size) if self.weight is None else self.weight[rows]
+        return total_weights(own, class_weight, self.classes, self.rank[rows])
 
     def score(
         self, scorer: Scorer, model: Any, X: Any, test: np.ndarray, values: Any = None

@@ -20,7 +20,6 @@ from typing import Any, Protocol, Self, TypeAlias, Unpack
 import numpy as np
 
 from .._input.checks import check_keywords, shortened, shown
-from .._input.labels import total_weights
 from .._model.model import Model, with_rule
 from .._model.registry import Method, method_of, path_of, unwrapped
 from .._rows.rows import map_rows
@@ -330,10 +329,7 @@ class Work:
 
     def weight(self, test: np.ndarray) -> np.ndarray:
         """Return the weights of rows in a link, those of their classes included."""
-        data = self.data
-        own = np.ones(test.size) if data.weight is None else data.weight[test]
-        by_class = self.given.get("class_weight")
-        return total_weights(own, by_class, data.classes, data.rank[test])
+        return self.data.weights(test, self.given.get("class_weight"))
 
     def refitted(
         self, point: Point, n_threads: int | None, train: np.ndarray | None = None

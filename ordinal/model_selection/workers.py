@@ -98,6 +98,7 @@ class Workers:
         self._ended = Ended("")
         self._pickled = b""
         self._n_threads = n_threads
+        known = resolve_n_threads(n_threads)  # raises before any work
         self._executor: Executor = InTurn()
         self._pool: ThreadPoolExecutor | None = None
         if executor is not None:
@@ -110,8 +111,8 @@ class Workers:
             self._executor, self._n_threads = executor, n_threads or 1
             self._pickled = work.pickled()
         elif work.side_by_side(space):
-            if (n_threads := resolve_n_threads(n_threads)) > 1:
-                self._executor = self._pool = ThreadPoolExecutor(n_threads)
+            if known > 1:
+                self._executor = self._pool = ThreadPoolExecutor(known)
             self._n_threads = 1
 
     def __enter__(self) -> Workers:

@@ -20,7 +20,7 @@ from .._input.checks import (
     with_suggestions,
 )
 from .._input.immutable import read_only
-from .._input.labels import optional_cost, total_weights
+from .._input.labels import optional_cost
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._input.warning import warn
 from .._model.labelled import MissingLabels, with_missing_labels
@@ -188,8 +188,7 @@ def fit_stacking(
     data = SearchData.from_arguments(fit_stacking, {}, X, y, **rows)
     every = np.arange(len(data.y))
     cost = optional_cost(cost, data.classes.size)
-    weight = np.ones(every.size) if data.weight is None else data.weight
-    weight = total_weights(weight, class_weight, data.classes, data.rank)
+    weight = data.weights(every, class_weight)
     splits = splits_of(cv, "cv", every, data, partial(drawn_folds, rng=rng))
     options = {} if class_weight is None else {"class_weight": class_weight}
     fits = _chosen(methods, min(train.size for train, _ in splits), options)
@@ -198,17 +197,15 @@ def fit_stacking(
         name: MemberWork.from_fit(fit, X, y, options, rows, until)
         for name, fit in fits.items()
     }
-    members, left_out = _searched(works, splits, tune, progress, n_threads)
-    score = partial(getattr(metrics, scoring), labels=data.classes)
-    tests, parts = [test for _, test in splits], [of.P for of in members.values()]
-    scores = [
-        [
-            score(data.y[t], P, sample_weight=weight[t])
-            for t, P in zip(tests, of, strict=True)
-        ]
-        for of in parts
-    ]
-    test, P = np.concatenate(tests), np.stack([np.concatenate(of) for of in parts])
+    judge: Callable[..., float] = getattr(metrics, scoring)
+
+    def score(P: np.ndarray, test: np.ndarray) -> float:
+        known = {"labels": data.classes, "sample_weight": weight[test]}
+        return judge(data.y[test], P, **known)
+
+    members, left_out = _searched(works, splits, score, tune, progress, n_threads)
+    test = np.concatenate([test for _, test in splits])
+    P = np.stack([member.P for member in members.values()])
     pool = _POOLS[scoring](P, data.rank[test], weight[test])
     used = [m for m, w in zip(members.values(), pool.weights, strict=True) if w > 0]
     models = []
@@ -221,7 +218,7 @@ def fit_stacking(
         methods=tuple(members),
         params=tuple(dict(member.params) for member in members.values()),
         weights=read_only(pool.weights),
-        scores=read_only(np.array(scores)),
+        scores=read_only(np.array([member.scores for member in members.values()])),
         scoring=scoring,
         pool_score=pool.score,
         left_out=left_out,
@@ -259,6 +256,7 @@ def _chosen(
 def _searched(
     works: Mapping[str, MemberWork],
     splits: Splits,
+    score: Callable[[np.ndarray, np.ndarray], float],
     tune: bool,
     progress: bool | None,
     n_threads: int | None,
@@ -272,7 +270,7 @@ def _searched(
         try:
             grid = open_grid(work.fit, work.options) if tune else {}
             space = Grid(**grid) if grid else Points([{}])
-            members[name] = Member.searched(work, space, splits, progress, n_threads)
+            members[name] = work.searched(space, splits, score, progress, n_threads)
         except (ValueError, TypeError, ImportError) as error:
             late = ValueError("not ready within max_time: raise it")
             failed[name] = late if time.monotonic() > work.until else error

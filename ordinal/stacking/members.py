@@ -118,6 +118,49 @@ class MemberWork(Work):
         left = max(until - time.monotonic(), 1e-3)
         return {"max_time": min(left, self.given.get("max_time") or np.inf)}
 
+    def searched(
+        self,
+        space: Space,
+        splits: Splits,
+        score: Callable[[np.ndarray, np.ndarray], float],
+        progress: bool | None,
+        n_threads: int | None,
+    ) -> Member:
+        """Return the member at the best point of the space.
+
+        `score` judges probabilities of the rows of given numbers. Raises ValueError or
+        TypeError if no point could be fitted in all folds, or if a model has no
+        probabilities, or what are none.
+        """
+        rows, line = np.arange(len(self.data.y)), Progress.from_argument(progress)
+        job = Search(self, space, rows, splits, line, halving_from(None, None))
+        workers = Workers(self, space, None, n_threads)
+        (trials,), _ = run([job], workers, None, line)
+        best = trials.best()
+        assert best is not None
+        params = trials.points[best]
+        fitted: list[Any] = trials.outcomes()[best]
+        folds = [
+            with_values(fold.model, fold.values, fold.X, test)
+            for fold, (_, test) in zip(fitted, splits, strict=True)
+            if self.calibrates
+        ]
+        if any(values is None for _, values, _ in folds):
+            # Leave-one-out scores or a function's own way: `probability=True` does it.
+            options = {**self.options, "probability": True}
+            own = replace(self, options=options, scorers=scorers_of("rps", None))
+            space = Points([params])
+            return own.searched(space, splits, score, progress, n_threads)
+        (scorer,), P = scorers_of("rps", None), []
+        for k, fold in enumerate(fitted):
+            model = self.linked(folds, k) if folds else fold.model
+            if not hasattr(model, "predict_proba"):
+                raise TypeError(f"a {type(model).__name__} has no predict_proba")
+            values = folds[k][1] if folds else None
+            P.append(scorer.predicted(model, fold.X, values, self.data.classes))
+        scores = [score(of, test) for of, (_, test) in zip(P, splits, strict=True)]
+        return Member(self, params, np.concatenate(P), scores, folds)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
@@ -127,8 +170,11 @@ class Member:
     ----------
     work : MemberWork
     params : dict
-    P : list of (n_test, r) arrays
-        Probabilities of the test rows of each fold, whose models have not seen them.
+    P : (m, r) array
+        Probabilities of the test rows, fold after fold, by models that have not seen
+        them.
+    scores : list of float
+        Their score in each fold.
     folds : list of FoldValues
         Decision values of the test rows, by which probabilities are calibrated; empty
         for a member that needs no calibration.
@@ -136,51 +182,9 @@ class Member:
 
     work: MemberWork
     params: Point
-    P: list[np.ndarray]
+    P: np.ndarray
+    scores: list[float]
     folds: list[Any]
-
-    @classmethod
-    def searched(
-        cls,
-        work: MemberWork,
-        space: Space,
-        splits: Splits,
-        progress: bool | None,
-        n_threads: int | None,
-    ) -> Member:
-        """Return the member at the best point of the space.
-
-        Raises ValueError or TypeError if no point could be fitted in all folds, or if a
-        model has no probabilities.
-        """
-        rows, line = np.arange(len(work.data.y)), Progress.from_argument(progress)
-        job = Search(work, space, rows, splits, line, halving_from(None, None))
-        workers = Workers(work, space, None, n_threads)
-        (trials,), _ = run([job], workers, None, line)
-        best = trials.best()
-        assert best is not None
-        params = trials.points[best]
-        fitted: list[Any] = trials.outcomes()[best]
-        folds = [
-            with_values(fold.model, fold.values, fold.X, test)
-            for fold, (_, test) in zip(fitted, splits, strict=True)
-            if work.calibrates
-        ]
-        if any(values is None for _, values, _ in folds):
-            # Leave-one-out scores or a function's own way: `probability=True` does it.
-            options = {**work.options, "probability": True}
-            own = replace(work, options=options, scorers=scorers_of("rps", None))
-            return cls.searched(own, Points([params]), splits, progress, n_threads)
-        (scorer,), P = scorers_of("rps", None), []
-        for k, fold in enumerate(fitted):
-            model = work.linked(folds, k) if folds else fold.model
-            if not hasattr(model, "predict_proba"):
-                raise TypeError(f"a {type(model).__name__} has no predict_proba")
-            values = folds[k][1] if folds else None
-            P.append(scorer.predicted(model, fold.X, values, work.data.classes))
-            if not np.isfinite(P[-1]).all():
-                raise ValueError(f"a {type(model).__name__} has probabilities of nan")
-        return cls(work, params, P, folds)
 
     def refitted(self, n_threads: int | None, until: float) -> Any:
         """Return the model of all rows, calibrated by the predictions of the folds."""

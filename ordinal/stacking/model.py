@@ -12,6 +12,7 @@ from .._input.fields import (
     FINITE,
     LABELS,
     NONNEGATIVE,
+    NOT_NAN,
     POSITIVE,
     Array,
     Length,
@@ -69,7 +70,7 @@ class StackingModel(Model):
     methods: Annotated[tuple[str, ...], Length("p")]
     params: Annotated[tuple[dict[str, Any], ...], Length("p")]
     weights: Annotated[np.ndarray, Array("f8", "p"), FINITE, NONNEGATIVE]
-    scores: Annotated[np.ndarray, Array("f8", "p k")]
+    scores: Annotated[np.ndarray, Array("f8", "p k"), NOT_NAN]
     scoring: Literal["rps", "log_loss"]
     pool_score: float
     left_out: dict[str, str]
@@ -165,12 +166,10 @@ class StackingModel(Model):
         score in units of their own. Terms that it lacks contribute nothing.
         """
         X = with_names(X, self.feature_names)
-        found = [
-            model._score_terms(X) if isinstance(model, Model) else None
-            for model in self.models
-        ]
         total: dict[str, np.ndarray] = {}
-        for w, terms in zip(self.weights[self.weights > 0], found, strict=True):
+        used = self.weights[self.weights > 0]
+        for w, model in zip(used, self.models, strict=True):
+            terms = model._score_terms(X) if isinstance(model, Model) else None
             if terms is None:
                 return None
             unit = terms.values.sum(axis=1).std() or 1.0
@@ -198,3 +197,12 @@ class StackingModel(Model):
         optional_cost(self.cost, self.classes.size)
         if len(self.models) != np.count_nonzero(self.weights):
             raise ValueError("there must be a model for every weight that is not 0")
+        if abs(self.weights.sum() - 1) > 1e-9:
+            raise ValueError("weights must have the sum 1")
+        for model in self.models:
+            classes = getattr(model, "classes", self.classes)
+            d = getattr(model, "n_features", self.n_features)
+            if d != self.n_features or not np.isin(classes, self.classes).all():
+                raise ValueError(
+                    "models must have the features and classes of the pool"
+                )

@@ -12,6 +12,7 @@ a ridge takes the w of least squares.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -70,21 +71,18 @@ def pool_by_log_loss(P: np.ndarray, rank: np.ndarray, weight: np.ndarray) -> Poo
     possible = (L.max(axis=0) > 0) & (weight > 0)
     L, share = L[:, possible], weight[possible] / weight.sum()
     w = np.full(len(L), 1 / len(L))
-    n_iter, gap = 0, np.inf
-    while n_iter < _MOST:
-        n_iter += 1
+    for n_iter in count(1):
         ratio = L / (w @ L)
         gradient = -ratio @ share
         gap = float(gradient @ w - gradient.min())
-        if gap <= _TOL:
+        if gap <= _TOL or n_iter == _MOST:
             break
         H = (ratio * share) @ ratio.T
         step = least_on_simplex(H, H @ w - gradient)[0] - w
         t, slope = 1.0, float(gradient @ step)
-        while _loss(w + t * step, L, share) > _loss(w, L, share) + 1e-4 * t * slope:
+        now = _loss(w, L, share)
+        while t > 1e-12 and _loss(w + t * step, L, share) > now + 1e-4 * t * slope:
             t /= 2
-            if t < 1e-12:
-                break
         w = np.maximum(w + t * step, 0.0)
         w /= w.sum()
     w = _without_least(w)
@@ -116,9 +114,7 @@ def least_on_simplex(
     first = int(np.argmin(0.5 * G.diagonal() - c))
     w, free = np.zeros(p), np.zeros(p, dtype=bool)
     w[first], free[first] = 1.0, True
-    n_iter = 0
-    while n_iter < 50 * (p + 1):
-        n_iter += 1
+    for n_iter in count(1):
         goal = _on_face(G, c, free)
         if (goal[free] <= 0).any():
             # To the first weight that reaches zero on the way, which leaves the set.
@@ -133,7 +129,8 @@ def least_on_simplex(
         slope = G @ w - c
         enters = int(np.where(free, np.inf, slope).argmin())
         rounding = 1e-14 * (np.abs(G @ w).max() + np.abs(c).max())
-        if free.all() or slope[enters] >= slope[free].min() - rounding:
+        best = free.all() or slope[enters] >= slope[free].min() - rounding
+        if best or n_iter > 50 * (p + 1):
             break
         free[enters] = True
     return w / w.sum(), n_iter
