@@ -205,25 +205,17 @@ def grades(tmp_path_factory):
     return run
 
 
-@pytest.mark.slow("a process that makes twelve fits")
-def test_what_belongs_to_the_process_is_left_alone(grades):
-    grades("left_alone")
-
-
-@pytest.mark.slow("a process that makes 24 fits")
-def test_fits_in_several_threads_of_another_package(grades):
-    grades("threads")
-
-
-@pytest.mark.slow("two processes that make twelve fits")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
-def test_fits_in_a_forked_process_of_another_package(grades):
-    grades("process", "fork")
-
-
-@pytest.mark.slow("two processes that make twelve fits")
-def test_fits_in_a_spawned_process_of_another_package(grades):
-    grades("process", "spawn")
+@pytest.mark.slow("processes that make twelve fits")
+@pytest.mark.parametrize(
+    "words",
+    [["left_alone"], ["threads"], ["process", "fork"], ["process", "spawn"]],
+    ids=" ".join,
+)
+def test_fits_in_another_package(words, grades):
+    """Leaves alone what belongs to the process; threads and children fit the same."""
+    if "fork" in words and not hasattr(os, "fork"):
+        pytest.skip("no fork on this system")
+    grades(*words)
 
 
 def use(model, method, X):

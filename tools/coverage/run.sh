@@ -29,8 +29,7 @@ find "$out" -name '*.gcda' -delete -o -name '.coverage*' -delete
 # -W error makes errors of its warnings: tests of these cannot end, or fail.
 not=(test_methods_control.py::test_ctrl_c_ends_a_fit
   test_pool.py::test_no_press_is_lost_and_nobody_waits_for_ever
-  test_embedding.py::test_fits_in_a_forked_process_of_another_package
-  test_embedding.py::test_fits_in_a_spawned_process_of_another_package)
+  test_embedding.py::test_fits_in_another_package)
 
 export COVERAGE_FILE=$out/.coverage COVERAGE_RCFILE=$PWD/tools/coverage/coverage.ini
 status=0
