@@ -56,7 +56,8 @@ def blocks(
         Columns to leave out.
     separator : str, optional
         Character that separates the cells of a CSV file. Default: a tab for files named
-        .tsv, otherwise a comma, or a semicolon if the decimal mark is a comma.
+        .tsv, otherwise a comma, or a semicolon if the decimal mark is a comma; where
+        the first line lacks it, the comma, semicolon, tab or bar that it has.
     decimal : {".", ","}, default "."
     encoding : str, default "utf-8"
         Encoding of text, such as "cp1252".

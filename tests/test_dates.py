@@ -159,6 +159,21 @@ def test_the_command_makes_numbers_of_dates(tmp_path, capsys):
     np.testing.assert_allclose(ordinal.load(out).coef, model.coef, rtol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["pom", "svorim", "xofm"])
+def test_dates_of_a_file_are_predicted_as_those_of_a_table(method, tmp_path, capsys):
+    table, out = tmp_path / "t.csv", tmp_path / "m.npz"
+    text = X.assign(visit=X["visit"].dt.strftime("%Y-%m-%d"), rank=Y)
+    text.to_csv(table, index=False)
+    fit = ["fit", str(table), "--method", method, "--folds", "0", "--out", str(out)]
+    assert main([*fit, "--dates", "visit"]) == 0
+    fitted = getattr(ordinal, f"fit_{method}")
+    model = fitted(X, Y, preprocess=TablePreprocessor(dates=["visit"]))
+    capsys.readouterr()
+    assert main(["predict", str(out), str(table)]) == 0
+    predicted = [int(line) for line in capsys.readouterr().out.split()[1:]]
+    assert_array_equal(predicted, model.predict(X))
+
+
 def test_pipelines_of_scikit_learn_take_tables():
     pytest.importorskip("sklearn")
     from sklearn.model_selection import GridSearchCV

@@ -247,6 +247,9 @@ def test_pyarrow_is_given_long_and_regular_text_alone(monkeypatch, text, regular
         (";", ".", "a;b\n1.5;2\n"),
         (None, ",", "a;b\n1,5;2\n"),
         ("|", ",", 'a|b\n1,5|"2"\n'),
+        (None, ".", "a;b\n1.5;2\n"),
+        (None, ".", '\r\n"a"\tb\r\n1.5\t2\r\n'),
+        (None, ",", "a\tb\n1,5\t2\n"),
     ],
 )
 def test_other_layouts(table, separator, decimal, text):
@@ -254,8 +257,23 @@ def test_other_layouts(table, separator, decimal, text):
     np.testing.assert_array_equal(t.numbers(["a", "b"]), [[1.5, 2]])
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a;x,b\n1;2,3\n", ("a;x", "b")),  # the usual one stands in the first line
+        ("a;b\tc\n1;2\t3\n", ("a;b\tc",)),  # two others do
+        ('"a;b"\n1\n', ("a;b",)),  # within quotes
+        ("a b\n1\n", ("a b",)),
+    ],
+)
+def test_no_separator_is_guessed_where_it_could_be_another(table, text, names):
+    assert table(text).names == names
+
+
 def test_layouts_of_numbers_follow_the_file(table):
-    np.testing.assert_array_equal(table("a\tb\n1\t2\n", "t.tsv").numbers(["b"]), [[2]])
+    for mark in "\t,":
+        t = table(f"a{mark}b\n1{mark}2\n", "t.tsv")
+        np.testing.assert_array_equal(t.numbers(["b"]), [[2]])
     # points stand between thousands, as in 1.234,5
     with pytest.raises(ValueError, match=r"line 3, column 'a': '1\.5' is not"):
         table("a;b\n1,5;2\n1.5;3\n", decimal=",").numbers(["a"])

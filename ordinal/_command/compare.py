@@ -231,8 +231,8 @@ def _learners(names: list[str], args: argparse.Namespace) -> dict[str, Learner]:
         name, dot, rest = setting.partition(".")
         if not dot or name not in settings:
             raise ValueError(
-                f"--set {shortened(setting)}: expected METHOD.ARG=VALUE with a "
-                f"method among {', '.join(settings)}"
+                f"--set {shortened(setting)}: expected METHOD.ARG=VALUE, where METHOD "
+                f"is one that is compared: {', '.join(settings)}"
             )
         settings[name].append(rest)
     learners, wrong = {}, []

@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import io
 import re
 import zipfile
 import zlib
@@ -9,7 +10,7 @@ from collections.abc import Collection, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
+from shlex import join, quote
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from .._files.table import STDIN, Table, read_table
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import disguise_of, identifiers_shown, identify_rows
 from .._input.frame import Frame
-from .._input.labels import ranks_of
+from .._input.labels import by_number, ranks_of
 from ..datasets.sets import CONDITIONS, houses_file
 from ..model_selection import stratified_holdout, stratified_kfold
 from ..model_selection.splits import Splits
@@ -108,8 +109,8 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
     if not features:
         raise ValueError(
             f"{table.path} has only the column {shown(target)}, and no features; "
-            f"cells were separated by {shown(table.layout.separator)}: pass "
-            "another separator by --separator"
+            f"cells were separated by {shown(table.layout.separator)}: state another "
+            "separator, such as --separator ' '"
         )
     named = *args.categorical, *args.dates, *orders
     chosen = [name for name in named if name in features]
@@ -125,7 +126,7 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         y, classes = binning.transform(values), np.arange(1, args.bins + 1)
     else:
         y, classes = _ranked_labels(table, target, args.classes)
-        if args.classes is not None:
+        if args.classes is not None or y.dtype.kind == "U":
             params["classes"] = classes
     name, left_out = _name_of(table.path), n_rows - len(table)
     return Data(name, target, X, y, classes, params, binning, left_out)
@@ -178,9 +179,10 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
             known = {cell for cell in cells if not first.is_missing(name, cell)}
             _check_disguise(first, name, known, streamed=True)
     categorical = replace(first, levels=source.levels).is_categorical(target)
-    if args.classes is None:
-        return Streamed(source, {})
-    return Streamed(source, {"classes": _listed(args.classes, categorical, target)})
+    if args.classes is not None:
+        return Streamed(source, {"classes": _listed(args.classes, categorical, target)})
+    order = first.orders.get(target)
+    return Streamed(source, {} if order is None else {"classes": np.array(order)})
 
 
 def cells_of(text: str) -> list[str]:
@@ -227,6 +229,12 @@ def _check_columns(table: Table, names: Sequence[str]) -> None:
     Otherwise a misspelt target would leave the target among the features.
     """
     absent = list(dict.fromkeys(name for name in names if name not in table.names))
+    for name in absent:
+        if "," in name and set(parts := cells_of(name)) <= set(table.names):
+            raise ValueError(
+                f"{table.path} has no column {shown(name)}: separate the names of "
+                f"columns by blanks, as in {join(parts)}"
+            )
     if len(absent) > 1:
         raise ValueError(
             f"{table.path} has no columns {enumerated(absent)}; it has "
@@ -412,13 +420,10 @@ def _ranked_labels(
                 unknown[0], target, f"is not in --classes {shortened(listed)}"
             )
         return y, classes
+    if target in table.orders:
+        return y, np.array(table.orders[target])
     if text:
-        try:
-            table.numbers([target])  # for its error: one slip among numbers is found
-        except ValueError as error:
-            raise ValueError(
-                f"{error}; string labels need --classes, in rank order"
-            ) from None
+        raise _unordered(table, target, by_number(np.unique(y)).tolist())
     if y.dtype.kind != "i":
         row = next(i for i, v in enumerate(y) if v % 1 or abs(v) >= 2**53)
         raise table.error(
@@ -431,6 +436,28 @@ def _ranked_labels(
             "cut it into ranks with --bins"
         )
     return y, classes
+
+
+def _unordered(table: Table, target: str, distinct: list[str]) -> ValueError:
+    """Return the error for labels that are strings, whose order is not known."""
+    slips = sum(as_numbers([cell], table.layout) is None for cell in distinct)
+    if (
+        2 * slips < len(distinct)
+        or as_numbers(distinct, Layout(decimal=",")) is not None
+    ):
+        table.numbers([target])  # for its error about the first one
+    column = f"{table.path}, column {shown(target)}"
+    if len(distinct) > _MAX_RANKS:
+        return ValueError(
+            f"{column} holds {len(distinct)} different strings, such as "
+            f"{shown(distinct[0])}: name the column of the ranks by --target"
+        )
+    content = io.StringIO()
+    csv.writer(content, lineterminator="").writerow(distinct)
+    return ValueError(
+        f"{column} holds strings: state their order from lowest to highest; in "
+        f"alphabetical order that is --classes {quote(content.getvalue())}"
+    )
 
 
 def _stored_splits(path: str, bins: int | None) -> tuple[Splits, np.ndarray | None]:

@@ -38,16 +38,37 @@ class _Parser(argparse.ArgumentParser):
         if self._declare is not None:
             self._declare(self)
             self._declare = None
-        return super().parse_known_args(args, namespace)
+        known, others = super().parse_known_args(args, namespace)
+        if others:  # here and not in the parser of all commands, which has no options
+            self.error(self._unrecognised(others))
+        return known, others
+
+    def _unrecognised(self, others: Sequence[str]) -> str:
+        """Return the message about arguments that no option takes."""
+        from .._input.checks import similar_to
+
+        text = f"unrecognized arguments: {' '.join(others)}"
+        if not others[0].startswith("-"):
+            return f"{text}; put quotes around a value that contains blanks"
+        return text + similar_to(
+            others[0].partition("=")[0], self._option_string_actions
+        )
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         # argparse quotes the value whole, which may be long
-        from .._input.checks import shown
+        from .._input.checks import shown, similar_to
 
-        if action.choices is not None and value not in action.choices:
+        if action.choices is None or value in action.choices:
+            return
+        text = f"invalid choice: {shown(value)}"
+        parts = value.replace(",", " ").split()
+        if action.option_strings and action.nargs and set(parts) <= {*action.choices}:
+            example = f"{action.option_strings[0]} {' '.join(parts)}"
+            remedy = f"; separate names by blanks, as in {example}"
+        else:
             names = ", ".join(map(str, action.choices))
-            text = f"invalid choice: {shown(value)} (choose from {names})"
-            raise argparse.ArgumentError(action, text)
+            remedy = similar_to(value, action.choices) or f" (choose from {names})"
+        raise argparse.ArgumentError(action, text + remedy)
 
     def error(self, message: str) -> NoReturn:
         raise ValueError(f"{message} (see `{self.prog} --help`)")

@@ -6,6 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from shlex import quote
 from typing import Any
 
 from .._input.checks import shortened, shown, suggestion
@@ -19,6 +20,9 @@ from .data import orders_of
 _ADVICE = re.compile(
     r"(?<!--set )(?<![-.\w'])(\w+)=(True|False|None|'\w+'|\d[\d.]*)(?!\w)"
 )
+
+# The same of an argument of the reader of tables
+_LAYOUT = re.compile(r"\b(separator|encoding|decimal)='([^']+)'")
 
 # For each name on the command line the method, and the arguments that the name means.
 METHODS: dict[str, tuple[Method, dict[str, Any]]] = {
@@ -108,7 +112,8 @@ def in_options(message: str) -> str:
         name, value = found.groups()
         return f"--set {name}={value.strip(chr(39))}" if name in names else found[0]
 
-    return _ADVICE.sub(option, message)
+    message = _LAYOUT.sub(lambda found: f"--{found[1]} {quote(found[2])}", message)
+    return _ADVICE.sub(option, message.replace(" of the command", ""))
 
 
 def on_terminal() -> bool:

@@ -55,7 +55,12 @@ def predict(args: argparse.Namespace) -> None:
 
 def loaded(path: str) -> Any:
     """Return the model in a file; ValueError for anything else in it."""
-    model = ordinal.load(path)
+    try:
+        model = ordinal.load(path)
+    except ValueError as error:
+        raise ValueError(
+            f"{error}; pass the model that `ordinal fit` has saved, and then the table"
+        ) from None
     if not hasattr(model, "predict"):
         raise ValueError(f"{path} holds a {type(model).__name__}, not a model")
     return model
@@ -102,12 +107,11 @@ def rows_with_labels(
         features += columns_of_effects(model, **options)
     unknown = np.flatnonzero(~np.isin(y, model.classes))
     if unknown.size:
-        row = unknown[0]
-        raise ValueError(
-            f"{args.data}, column {shown(target)}: {shown(y[row].item())} in row {row} "
+        problem = (
             f"is not a rank of the model, {listed(model.classes)}; pass the labels of "
             "the fit, and with --bins those were the ranks 1 to K"
         )
+        raise table.error(int(unknown[0]), target, problem)
     return frame_of(table, features), y, n_rows - y.size
 
 

@@ -94,7 +94,7 @@ def _text_pieces(
         if not lines:
             held = held.removeprefix(codecs.BOM_UTF8)
         end = end_of_rows(held) if more else len(held)
-        check_text(path, read, len(held) - end)
+        check_text(path, read if lines else held, len(held) - end)
         if above is None and more and held[:end].strip(b"\r\n").count(b"\n") < 1:
             continue  # a header is recognised by the rows below it
         piece, held = held[:end], held[end:]
@@ -102,6 +102,7 @@ def _text_pieces(
         if piece.strip(b"\r\n") or not (more or above):
             table = text_table(path, piece, layout, above)
             yield table
+            layout = table.layout
             above = Above(table.names, table.has_header, 0, table.skipped)
         lines += piece.count(b"\n")
         above = above and replace(above, lines=lines)

@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import IO, Any, NamedTuple, TypeAlias
@@ -24,6 +24,7 @@ from .._input.columns import feature_names, frame_columns
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")
 # Text of a missing value of Parquet, where any other text is a value.
 NULL = "\0null"
+_RECOGNISED = ",;\t|"  # separators that the first line may show
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 Column: TypeAlias = np.ndarray | list[str]  # (n,) float64 with NaN; or strings
@@ -33,13 +34,26 @@ Column: TypeAlias = np.ndarray | list[str]  # (n,) float64 with NaN; or strings
 class Layout:
     """Layout of a table in text: separator, decimal mark, missing values, encoding.
 
-    `missing` holds the cells that stand for a missing value, in lower case.
+    `missing` holds the cells that stand for a missing value, in lower case. The first
+    line may show another separator if it is `assumed`.
     """
 
     separator: str = ","
     decimal: str = "."
     missing: tuple[str, ...] = MISSING
     encoding: str = "utf-8"
+    assumed: bool = False
+
+    def seen_in(self, line: str) -> "Layout":
+        """Return the layout of a table with this first line.
+
+        Where it lacks the assumed separator, and has one other separator, this one is
+        taken.
+        """
+        bare = re.sub('"[^"]*"', "", line)
+        seen = [c for c in _RECOGNISED if c in bare and c != self.decimal]
+        found = self.assumed and self.separator not in bare and len(seen) == 1
+        return replace(self, separator=seen[0]) if found else self
 
     def is_missing(self, cell: str) -> bool:
         """Return whether a cell stands for a missing value."""
@@ -265,6 +279,14 @@ def _as_array(column: Any) -> Any:
         valid = import_module("pyarrow.compute").is_valid(column)
         values[_buffered(valid.cast(pa.uint8())) == 0] = np.nan
     return values
+
+
+def ordered_categories(column: Any) -> list[str]:
+    """Return the categories of a column of Parquet, if they are ordered strings."""
+    if not getattr(getattr(column, "type", None), "ordered", False):
+        return []
+    known = column.unify_dictionaries().chunk(0).dictionary.to_pylist()
+    return known if all(isinstance(text, str) for text in known) else []
 
 
 def _buffered(column: Any) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from .._input.checks import as_array, check_choice, listed, shown
+from .._input.checks import as_array, check_choice, listed, shown, similar_to
 from .._input.columns import numbers_of
 from .._input.frame import Frame, Kind, default_names
 from .._input.immutable import read_only
@@ -30,6 +30,7 @@ from .readers import (
     column_of,
     columns_by_pyarrow,
     is_for_pyarrow,
+    ordered_categories,
     parquet_tables,
     parse,
 )
@@ -60,7 +61,7 @@ class Table:
 
     Without a header, the columns have the names x1..xd and, for the last one, y.
     `levels` holds texts of columns that are values there, also if they stand for a
-    missing value elsewhere.
+    missing value elsewhere, and `orders` the ordered categories that a file declares.
     """
 
     path: str
@@ -71,6 +72,7 @@ class Table:
     source: "Source"
     levels: Mapping[str, Collection[str]] = field(default_factory=dict)
     skipped: int = 0  # nameless columns on the left, which are left out
+    orders: Mapping[str, list[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -114,7 +116,11 @@ class Table:
                 column = np.array([np.inf if v is None else v[0] for v in values])
             bad = np.isinf(column) if missing else ~np.isfinite(column)
             if bad.any():
-                raise self.error(int(bad.argmax()), name, "is not a finite number")
+                row = int(bad.argmax())
+                comma = Layout(decimal=",")
+                remedy = "; decimal=',' reads decimal commas"
+                remedy *= as_numbers([self.cells_of(name)[row]], comma) is not None
+                raise self.error(row, name, f"is not a finite number{remedy}")
             X[:, k] = column
         return X
 
@@ -196,6 +202,7 @@ class Table:
         if name not in self.names:
             raise ValueError(
                 f"{self.path} has no column {shown(name)}; it has {listed(self.names)}"
+                f"{similar_to(name, self.names)}"
             )
         return self.names.index(name)
 
@@ -295,7 +302,8 @@ def read_table(
         "-" is standard input.
     separator : str, optional
         One character between cells; by default a tab in files called .tsv, else a comma
-        or, where that is the decimal mark, a semicolon.
+        or, where that is the decimal mark, a semicolon. Where the first line lacks this
+        one, the default is the comma, semicolon, tab or bar that it has.
     decimal : {".", ","}, default "."
     missing : sequence of str, optional
         Cells of text that stand for a missing value, in any case; by default `MISSING`.
@@ -344,10 +352,12 @@ def text_table(
     path: str, data: bytes, layout: Layout, above: Above | None = None
 ) -> Table:
     """Return the table of text in UTF-8, or of a chunk of whole lines of it."""
-    text = _Text(path, data, layout, above.lines if above else 0)
     if not data.isascii():  # a faster test that most files pass
         with unreadable(path):
             data.decode("utf-8")
+    if above is None:
+        layout = layout.seen_in(data.lstrip().partition(b"\n")[0].decode("utf-8"))
+    text = _Text(path, data, layout, above.lines if above else 0)
     fast = is_for_pyarrow(data, layout)
     if not fast:
         ends, lines = text.cells.rows, text.lines
@@ -390,7 +400,9 @@ def parquet_table(
         else column_of(source.cells_of(j), layout)
         for j, (name, column) in enumerate(columns.items())
     )
-    return Table(path, tuple(columns), True, read, layout, source)
+    declared = {name: ordered_categories(column) for name, column in columns.items()}
+    orders = {name: order for name, order in declared.items() if order}
+    return Table(path, tuple(columns), True, read, layout, source, orders=orders)
 
 
 def layout_of(
@@ -402,6 +414,7 @@ def layout_of(
 ) -> Layout:
     """Return the checked layout of a file, with the separator that its name implies."""
     check_choice("decimal", decimal, SEPARATORS)
+    assumed = separator is None
     if separator is None:
         is_tsv = path.removesuffix(".gz").endswith(".tsv")
         separator = "\t" if is_tsv else SEPARATORS[decimal]
@@ -420,11 +433,12 @@ def layout_of(
             "encoding must be one that Python knows, such as cp1252, latin-1 or "
             f"utf-16, got {shown(encoding)}"
         ) from None
-    return Layout(separator, decimal, tuple(dict.fromkeys(words)), known)
+    return Layout(separator, decimal, tuple(dict.fromkeys(words)), known, assumed)
 
 
 _PART = 1 << 20  # bytes read at a time
 _LONGEST = 1 << 28  # bytes of a line
+_ZIP = b"PK\x03\x04"  # first bytes of workbooks and models
 
 
 def check_text(path: str, part: bytes, line: int) -> None:
@@ -432,11 +446,15 @@ def check_text(path: str, part: bytes, line: int) -> None:
 
     `line` counts the bytes since the last end of a line. Such files may be endless.
     """
+    if part.startswith(_ZIP):
+        raise ValueError(
+            f"{path} is an archive, such as an Excel workbook or a saved model, and no "
+            "table: save the sheet as CSV in UTF-8, or as Parquet"
+        )
     if b"\0" in part:
         raise ValueError(
-            f"{path} is no table: it holds zero bytes; state its encoding if it is "
-            "text in UTF-16: encoding= of ordinal.data.blocks, --encoding of the "
-            "command; or save it as CSV in UTF-8, or as Parquet"
+            f"{path} is no table: it holds zero bytes; if it is text in UTF-16, state "
+            "encoding='utf-16', else save it as CSV in UTF-8, or as Parquet"
         )
     if line > _LONGEST:
         raise ValueError(f"{path} is no table: a line has more than {_LONGEST} bytes")
@@ -509,13 +527,14 @@ def unreadable(path: str) -> Iterator[None]:
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeError, csv.Error) as error:
-        remedy = ""
+        problem = str(error)
         if isinstance(error, UnicodeDecodeError):
-            remedy = (
-                "; state the encoding of the file, such as cp1252: encoding= of "
-                "ordinal.data.blocks, --encoding of the command"
+            problem = (
+                f"{shown(error.object[error.start : error.end])} is not text in "
+                f"{error.encoding}: state the encoding of the file, such as "
+                "encoding='cp1252'"
             )
-        raise ValueError(f"{path} is not a readable table: {error}{remedy}") from error
+        raise ValueError(f"{path} is not a readable table: {problem}") from error
 
 
 def _holds_numbers(column: Any) -> bool:
@@ -544,9 +563,8 @@ def _check_width(
         if len(row) != width:
             raise ValueError(
                 f"{path}, line {line} has {len(row)} cells, but {others} {width}; "
-                f"cells were separated by {shown(layout.separator)}: pass another "
-                "separator by separator= of ordinal.data.blocks, --separator of the "
-                "command, or put quotes around cells that contain it"
+                f"cells were separated by {shown(layout.separator)}: put quotes around "
+                "cells that contain it, or state another one, such as separator=';'"
             )
 
 
@@ -565,9 +583,14 @@ def _header(path: str, rows: list[list[str]]) -> tuple[str, ...]:
     for j, name in enumerate(names):
         if not name:
             number = j + 1 + skipped
-            raise ValueError(f"{path}: the header has no name for column {number}")
+            raise ValueError(
+                f"{path}: the header has no name for column {number}: give it one, or "
+                "remove separators at the ends of lines"
+            )
         if name in names[:j]:
-            raise ValueError(f"{path}: the header names {shown(name)} twice")
+            raise ValueError(
+                f"{path}: the header names {shown(name)} twice: rename one of the two"
+            )
     if len(rows) == 1:
         raise ValueError(f"{path} holds a header but no rows")
     return names

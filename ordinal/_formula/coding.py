@@ -341,6 +341,12 @@ class Coding(Storable):
         return tuple(labels)
 
     @property
+    def dates(self) -> set[int]:
+        """Numbers of the columns of the table that hold dates."""
+        parts = (v.source for v in self.variables if v.part is not None)
+        return {source for source in parts if isinstance(source, int)}
+
+    @property
     def monotone(self) -> dict[str, tuple[Variable, range]]:
         """Variables and columns of the monotone terms, by name."""
         terms = zip(self.columns_of_terms.items(), self.terms, strict=True)

@@ -122,18 +122,21 @@ def check_choice(
     allowed = list(allowed)
     if not (value is None or isinstance(value, str)) or value not in allowed:
         choices = ", ".join(map(repr, allowed))
-        texts = [choice for choice in allowed if choice is not None]
-        meant = _meant(value, texts) if type(value) is str else []
-        remedy = f"did you mean {shown(meant[0])}?" if meant else otherwise
-        end = f"; {remedy}" if remedy else ""
+        end = similar_to(value, allowed) or (f"; {otherwise}" if otherwise else "")
         raise ValueError(f"{name} must be one of {choices}, got {shown(value)}{end}")
 
 
-def _meant(value: str, allowed: Sequence[str]) -> list[str]:
-    """Return the first allowed value that another one stands for, or no value."""
-    plain = value.removeprefix("neg_").removesuffix("_score")
-    known = [v for v in (plain, *_VALUES.get(plain, ())) if v in allowed]
-    return known or get_close_matches(value, allowed, 1, SIMILAR)
+def similar_to(value: Any, known: Iterable[Any]) -> str:
+    """Return the end of a message that names the known text that a value stands for.
+
+    It is empty if no known text is similar.
+    """
+    texts = {text.casefold(): text for text in known if isinstance(text, str)}
+    text = value.casefold() if type(value) is str else ""
+    plain = text.removeprefix("neg_").removesuffix("_score")
+    meant = [v for v in (plain, *_VALUES.get(plain, ())) if v in texts]
+    meant = meant or get_close_matches(text, texts, 1, SIMILAR)
+    return f"; did you mean {shown(texts[meant[0]])}?" if meant else ""
 
 
 def can_be_listed(value: Any) -> bool:

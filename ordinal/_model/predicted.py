@@ -162,15 +162,14 @@ def _rows(
             yield block.X, []
 
 
-def _categories(model: Any) -> Any:
-    """Return the levels of each column, which a model has learned, or None."""
+def _record(model: Any) -> Any:
+    """Return the object of a model that has the `categories` of columns, or None."""
     # The members of a pool were fitted to the same table, and one may ignore it.
     for member in getattr(model, "models", ()):
-        if (found := _categories(member)) is not None:
+        if (found := _record(member)) is not None:
             return found
-    # the record in which a linear model describes its columns
-    columns = getattr(model, "predictor", model)
-    return getattr(getattr(model, "preprocessor", columns), "categories", None)
+    record = getattr(model, "preprocessor", getattr(model, "predictor", model))
+    return None if getattr(record, "categories", None) is None else record
 
 
 def levels_of(model: Any) -> dict[str, list[str]]:
@@ -178,8 +177,8 @@ def levels_of(model: Any) -> dict[str, list[str]]:
 
     They are values in a file, also if they stand for a missing value elsewhere.
     """
-    categories, names = _categories(model), getattr(model, "feature_names", None)
-    both = () if categories is None or names is None else (names, categories)
+    record, names = _record(model), getattr(model, "feature_names", None)
+    both = () if record is None or names is None else (names, record.categories)
     labels = {
         name: known.tolist()
         for name, known in zip(*both, strict=True)
@@ -202,12 +201,14 @@ def _features(
     by_place = not table.has_header and len(table.names) == len(wanted)
     names = table.names if by_place else wanted
     table = replace(table, levels={**levels_of(model), **table.levels})
-    categories = _categories(model)
-    if categories is None and not beside:
+    record = _record(model)
+    if record is None and not beside:
         return Frame.of_numbers(table.numbers(names), features)
-    textual = {
+    coding = getattr(record, "coding", None)
+    textual = {names[j] for j in (coding.dates if coding is not None else ())}
+    textual |= {
         name
-        for name, labels in zip(names, categories or [None] * len(names), strict=True)
+        for name, labels in zip(names, getattr(record, "categories", ()), strict=False)
         if labels is not None and labels.dtype.kind == "U"
     }
     textual |= {name for name in beside if table.is_categorical(name)}

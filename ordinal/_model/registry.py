@@ -34,11 +34,10 @@ A function that has not registered can be searched as well, point by point.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, Literal
 
-from .._input.checks import keyword_defaults, listed, shown
+from .._input.checks import keyword_defaults, listed, shown, similar_to
 from .._input.intervals import RankIntervals, response_columns
 from ..kernels.functions import kernel_class
 from .public import import_all
@@ -280,8 +279,14 @@ def fits_by_name() -> dict[str, Callable[..., Any]]:
     }
 
 
-def resolve_fit(fit: Any) -> Callable[..., Any]:
+def resolve_fit(
+    fit: Any,
+    argument: str = "fit",
+    others: Mapping[str, Callable[..., Any]] | None = None,
+) -> Callable[..., Any]:
     """Return the function that a name such as "svorim" stands for; others as they are.
+
+    `others` are names that the argument takes besides those of methods.
 
     Raises
     ------
@@ -289,20 +294,17 @@ def resolve_fit(fit: Any) -> Callable[..., Any]:
         There is no method of that name; `fit` is neither a name nor a function.
     """
     if isinstance(fit, str):
-        known = fits_by_name()
+        known = fits_by_name() | dict(others or {})
         if fit not in known:
-            meant = get_close_matches(fit.removeprefix("fit_"), known, n=1)
-            remedy = f"one of {listed(known)}"
-            if meant:
-                remedy = f"did you mean {shown(meant[0])}?"
+            meant = similar_to(fit.removeprefix("fit_"), known)
             raise ValueError(
-                "fit must be a function or the name of a method, got "
-                f"{shown(fit)}; {remedy}"
+                f"{argument} must be a function or the name of a method, got "
+                f"{shown(fit)}{meant or f'; one of {listed(known)}'}"
             )
         return known[fit]
     if not callable(fit):
         raise TypeError(
-            "fit must be a function of (X, y), or the name of a method such as "
+            f"{argument} must be a function of (X, y), or the name of a method such as "
             f"'svorim', got {shown(fit)}"
         )
     return fit  # type: ignore[no-any-return]

@@ -60,9 +60,10 @@ class Learner:
     ) -> Learner:
         """Make the learner of a function, or of a partial of one.
 
-        `preprocess` is ignored for a method that accepts categories and missing values,
-        and for the baselines, which ignore X. A method composed of others passes it on
-        to them, unless it is the default, which they choose by what they accept.
+        `preprocess` is ignored for the baselines, which ignore X, and, unless it states
+        columns of dates or the order of categories, for a method that accepts
+        categories and missing values. A method composed of others passes it on to them,
+        unless it is the default, which they choose by what they accept.
         """
         learner = cls(fit, dict(params), tune, None, n_threads)
         method = learner._method
@@ -70,9 +71,11 @@ class Learner:
             default = preprocess in (None, TablePreprocessor())
             given = {} if default else {"preprocess": preprocess}
             return replace(learner, params=given | learner.params)
+        stated = preprocess is not None and bool(preprocess.dates or preprocess.order)
         takes_tables = unwrapped(fit)[0] is fit_constant or (
             method is not None
             and {"missing", "categories"} <= method.accepts_with(learner._given)
+            and not stated
         )
         return learner if takes_tables else replace(learner, preprocess=preprocess)
 

@@ -590,7 +590,8 @@ def compare(
         its number of rounds, but not in those that calibrate probabilities.
     preprocess : TablePreprocessor, optional
         Preprocessing instead of the default, for example with `order` for ordered
-        categories.
+        categories. Methods that take categories and missing values themselves have it
+        only if it states `order` or `dates`.
     n_threads : int, optional
         Number of threads of each fit; default as for the fits.
     progress : bool, optional
@@ -773,9 +774,7 @@ def chosen_fits(methods: Any, n_train: int) -> dict[str, Callable[..., Any]]:
             f"{shown(methods)}: pass a mapping to give them names"
         )
     return {
-        str(name): known[fit]
-        if isinstance(fit, str) and fit in CONSTANTS
-        else resolve_fit(fit_of_estimator(fit))
+        str(name): resolve_fit(fit_of_estimator(fit), "methods", CONSTANTS)
         for name, fit in named.items()
     }
 

@@ -23,6 +23,7 @@ from .._input.checks import (
     check_choice,
     check_count,
     check_entries,
+    enumerated,
     listed,
     shown,
 )
@@ -549,7 +550,7 @@ def _check_overlap(prepared: PreparedPom, start: Start) -> None:
     if separated.size:
         names = [prepared.problem.shown_names[j] for j in separated.tolist()]
         raise ValueError(
-            f"no finite coefficients are optimal, because {', '.join(names)} "
+            f"no finite coefficients are optimal, because {enumerated(names)} "
             "separate ranks without error: leave these columns out"
         )
 
