@@ -240,7 +240,7 @@ def test_the_command_searches_files(table, tmp_path, capsys):
     )  # fmt: skip
     told = capsys.readouterr().out
     assert "t.csv, read in chunks, with the ranks of 'y': converged in" in told
-    assert f"chosen of 5: C={found.params['C']:g}" in told
+    assert f"chosen among 5 points: C={found.params['C']:g}" in told
     model = ordinal.load(tmp_path / "m.npz")
     assert solution(model.model) == solution(found.model.model)
 

@@ -190,7 +190,7 @@ def test_a_search_leaves_what_is_set(run, data):
     argv = ["compare", data, "--splits", 1, "--methods", "svorim", "gpor-laplace"]
     out = run(*argv, "--tune", "--verbose", "--set", "svorim.gamma=0.5")
     assert "\nsvorim searches C 0.1, 1, 10, 100, 1000: 5 points in 5 fo" in out
-    assert re.search(r"^svorim chose C=\d+(\.\d)? 1 x$", out, re.MULTILINE)
+    assert re.search(r"^svorim chose C=\d+(\.\d)? in 1 split$", out, re.MULTILINE)
     assert "gpor-laplace searches" not in out  # as it finds its own arguments
 
 
@@ -255,7 +255,7 @@ def test_fit_tunes(run, tmp_path, data, rows):
     space = Grid(**METHODS["lit"][0].grid)
     rng = np.random.default_rng(3)
     found = select(ordinal.companions.fit_lit, X, y, search=space, rng=rng)
-    assert f"chosen of {space.size}: l2={found.params['l2']:g}" in out
+    assert f"chosen among {space.size} points: l2={found.params['l2']:g}" in out
     model = ordinal.load(tmp_path / "m.npz")
     assert_array_equal(model.predict(X), found.predict(X))
     assert "--seed is for --tune only: to seed the" in run(*fit, "--seed", 3, code=2)
@@ -719,7 +719,7 @@ def test_config(run):
         (["compare", "--set", "npsvor.C"], "expected ARG=VALUE"),
         (["compare", "--set", "npsvor.CC=1"], "no argument 'CC'; npsvor has C"),
         (["compare", "--methods", "all", "--set", "npsvor-admm.solver=smo"],
-         "means --set solver=admm"),
+         "stands for --set solver=admm"),
         (["compare", "--set", "npsvor.classes=1"], "no argument 'classes'"),
         (["compare", "--set", "pom.offset=1"], "no argument 'offset'"),
         (["compare", "--methods", "npsvor", "--set", "npsvor.C=-1"], "C must be"),
@@ -1020,7 +1020,7 @@ def test_rows_without_a_label_are_left_out_if_asked(data, tmp_path, capsys):
     assert "line 5, column 'grade': is missing; --missing-labels drop" in error
     drop = ["--missing-labels", "drop"]
     assert main([*fit, *drop]) == 0
-    assert "58 rows, 2 features, 3 ranks of 'grade', without 2 that lack it" in (
+    assert "58 rows, 2 features, 3 ranks of 'grade', without 2 unlabelled rows" in (
         capsys.readouterr().out
     )
     kept = table.dropna()
@@ -1036,7 +1036,7 @@ def test_rows_without_a_label_are_left_out_if_asked(data, tmp_path, capsys):
     assert "58 rows, without 2 that lack a label: MAE" in told.err
     assert len(told.out.splitlines()) == 61
     assert main(["compare", path, "--methods", "pom", *drop]) == 0
-    assert "without 2 that lack it" in capsys.readouterr().out
+    assert "without 2 unlabelled rows" in capsys.readouterr().out
     streamed = [*fit, *drop, "--stream", "--set", "basis=20"]
     assert main(streamed) == 2
     assert "leave out --stream" in capsys.readouterr().err
@@ -1077,5 +1077,6 @@ def test_endless_files_are_no_tables(command, data, tmp_path, capsys):
     assert main([command, *arguments]) == 2
     error = capsys.readouterr().err
     assert (
-        "/dev/zero is no table: it holds zero bytes; if it is text in UTF-16" in error
+        "/dev/zero is not a table: it holds zero bytes; if it is text in UTF-16"
+        in error
     )

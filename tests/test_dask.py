@@ -100,7 +100,7 @@ def odd(X, y):
     ("change", "options", "words"),
     [
         (nan, {}, ("block 1", f"row {CHUNK} of all", "X must be finite", "row is 3")),
-        (odd, {}, ("block 1", "0.3", "row 3", "no multiple of one half")),
+        (odd, {}, ("block 1", "0.3", "row 3", "not a multiple of one half")),
         (odd, {"classes": [0, 10, 20, 30]}, ("block 1", "0.3", "among classes")),
         (lambda X, y: (X, y[1:]), {}, ("y has shape", f"({N},)")),
         (lambda X, y: (X, None), {}, ("y must hold the labels",)),

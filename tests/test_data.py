@@ -272,7 +272,7 @@ def test_a_bad_block_is_named_and_closed(model):
 
 def test_parquet_is_written_by_pyarrow(model, tmp_path, monkeypatch):
     monkeypatch.setattr(predicted, "find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"p\.parquet pyarrow must be installed"):
+    with pytest.raises(ValueError, match=r"p\.parquet needs pyarrow: pip install"):
         data.write_predictions(tmp_path / "p.parquet", model, [[1.0, 2.0]])
     assert not list(tmp_path.iterdir())
 

@@ -105,7 +105,7 @@ def test_models_and_tools_take_tables_with_dates():
     [
         (["31.01.2024"] * 200, ValueError, "'31.01.2024', which is not written as 202"),
         (np.arange(200.0), TypeError, "must hold dates, got 0 in row 0: pandas.to_da"),
-        (pd.to_timedelta([3] * 200, "D"), TypeError, "got .*; make numbers of times"),
+        (pd.to_timedelta([3] * 200, "D"), TypeError, "got .*; convert times to num"),
     ],
     ids=["form", "numbers", "durations"],
 )

@@ -61,7 +61,7 @@ def test_halves_are_accepted_wherever_labels_are():
      lambda X, y: ordinal.compare(X, y, methods=["pom"])],
 )  # fmt: skip
 def test_continuous_targets_are_refused_with_the_remedies(call, y):
-    say = r"y holds .* in row 0, which is no multiple of one half: bin it with "
+    say = r"y holds .* in row 0, which is not a multiple of one half: bin it with "
     with pytest.raises(ValueError, match=say + r"ordinal.preprocessing.Binning, or p"):
         call(X, y)
 

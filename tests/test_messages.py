@@ -310,7 +310,7 @@ def costs(row, column, value):
         ),
         (
             {"y": [1, 0.3]},
-            "y holds 0.3 in row 1, which is no multiple of one half: bin it with "
+            "y holds 0.3 in row 1, which is not a multiple of one half: bin it with "
             "ordinal.preprocessing.Binning, or pass classes= in rank order, or "
             "classes='values' for a rank per distinct value",
         ),

@@ -323,11 +323,11 @@ def test_a_function_of_the_callers_is_given_columns_where_there_are_words():
         (
             ordinal.fit_svorim, {"standardize": True}, ValueError,
             "X holds categories in 'colour', 'size' and missing values in 'alcohol', "
-            "'colour', and standardising takes finite numbers alone: pass preprocess=",
+            "'colour', and standardising takes only finite numbers: pass preprocess=",
         ),
         (
             ordinal.fit_gpor, {"standardize": False}, ValueError,
-            "X holds categories in .*, and fit_gpor takes finite numbers alone",
+            "X holds categories in .*, and fit_gpor takes only finite numbers",
         ),
         (
             ordinal.fit_xofm, {"standardize": True}, ValueError,

@@ -250,7 +250,7 @@ def test_settings_that_are_none(arguments, error, message):
     [
         ([datetime.date(2020, 1, 1)], TypeError, "got .*dates=. makes numbers of da"),
         (pd.to_datetime(["2020-01-01"]), TypeError, "got .*dates=. makes numbers"),
-        (pd.to_timedelta([3], "D"), TypeError, "got .*; make numbers of times"),
+        (pd.to_timedelta([3], "D"), TypeError, "got .*; convert times to num"),
         ([1, "tall"], TypeError, "got 'tall' in row 1; pass numbers, and NaN"),
         ([[1, 2]], TypeError, r"got \[1, 2\] in row 0$"),
         ([1.0, np.inf], ValueError, "be finite or NaN, got inf in row 1"),

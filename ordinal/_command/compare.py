@@ -144,7 +144,10 @@ def _searched(result: Comparison, learners: Mapping[str, Learner]) -> list[str]:
             f"in {FOLDS} folds"
         )
         times = Counter(described(point) for point in points if point)
-        lines += [f"{name} chose {point} {n} x" for point, n in times.most_common()]
+        lines += [
+            f"{name} chose {point} in {n} split{'s' * (n > 1)}"
+            for point, n in times.most_common()
+        ]
     return lines
 
 

@@ -71,7 +71,8 @@ class Data(NamedTuple):
         of += [f"{gaps} with missing values"] * (gaps > 0)
         kinds = f" ({', '.join(of)})" if of else ""
         n, d = X.shape
-        out = f", without {self.n_missing} that lack it" * (self.n_missing > 0)
+        out = f", without {self.n_missing} unlabelled row{'s' * (self.n_missing > 1)}"
+        out *= self.n_missing > 0
         ranks = f"{self.classes.size} ranks of {shown(self.target)}"
         return f"{n} rows, {d} features{kinds}, {ranks}{out}"
 

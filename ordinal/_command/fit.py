@@ -66,7 +66,7 @@ def fit(args: argparse.Namespace) -> None:
         file=report,
     )
     if point:
-        print(f"chosen of {learner.points}: {described(point)}", file=report)
+        print(f"chosen among {learner.points} points: {described(point)}", file=report)
     if isinstance(data, Data) and args.folds:
         print(_cross_validated(data, learner, args), file=report)
     if data.binning is not None:

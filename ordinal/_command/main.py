@@ -17,12 +17,15 @@ import ordinal
 
 _EXAMPLES = """examples:
   ordinal compare ratings.csv
-      which method is best for the last column of this table
+      find the best method for the last column of this table
   ordinal fit ratings.csv --method svorim --tune --out model.npz
       tune a method by cross-validation and save the model
+  ordinal predict model.npz new.csv --out predicted.csv
+      predict the rows of another table
 """
-_OUT = "default: standard output"
-_DATA = "CSV or Parquet, plain or gzipped; - is standard input"
+_OUT = "file to write (default: standard output)"
+_DATA = "table in CSV or Parquet, plain or gzipped; - is standard input"
+_MODEL = "model that `ordinal fit` or `model.save` has written"
 
 
 class _Parser(argparse.ArgumentParser):
@@ -81,7 +84,8 @@ def parser() -> argparse.ArgumentParser:
     """
     parser = _Parser(
         prog="ordinal",
-        description="Ordinal regression on tables: the last column is the rank.",
+        description="Ordinal regression on tables, whose last column holds the ranks "
+        "unless --target names another one.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -91,38 +95,54 @@ def parser() -> argparse.ArgumentParser:
     parser.set_defaults(run=lambda _: print(parser.format_help(), end=""))
     commands.add_parser(
         "compare",
-        help="cross-validated errors of methods, the best first",
-        description="Cross-validated errors of methods, the best first. The encoding "
-        "of categories, the imputation of missing values and the scale of numbers are "
-        "learned from the training rows of each fold. Without DATA: on a data set that "
-        "comes with the package, the condition of 989 houses.",
+        help="print the cross-validated errors of methods, best first",
+        description="Print the cross-validated errors of methods, best first. The "
+        "encoding of categories, the imputation of missing values and the scale of "
+        "numbers are learned from the training rows of each fold. Without DATA, the "
+        "methods are compared on a data set of the package, the condition of 989 "
+        "houses.",
         declare=_declare_compare,
     )
     commands.add_parser(
-        "fit", help="fit a method to a table and save the model", declare=_declare_fit
+        "fit",
+        help="fit a method to a table and save the model",
+        description="Fit a method to a table, save the model with its preprocessing, "
+        "and print its cross-validated errors.",
+        declare=_declare_fit,
     )
     commands.add_parser(
-        "predict", help="predict with a saved model", declare=_declare_predict
+        "predict",
+        help="predict the rows of a table with a saved model",
+        description="Predict the rows of a table with a saved model. Columns are found "
+        "by name; further columns are ignored.",
+        declare=_declare_predict,
     )
-    show = commands.add_parser("show", help="print a saved model")
-    show.add_argument("model", metavar="MODEL.npz")
+    show = commands.add_parser(
+        "show", help="print a saved model", description="Print a saved model."
+    )
+    show.add_argument("model", metavar="MODEL.npz", help=_MODEL)
     show.add_argument(
         "--coefficients",
         action="store_true",
-        help="print the table of the coefficients of a linear model",
+        help="print the table of coefficients of a linear model instead",
     )
     show.set_defaults(run=_show)
     commands.add_parser(
         "explain",
         help="print the importances of the features",
+        description="Print the importances of the features of a saved model, from the "
+        "rows of a table.",
         declare=_declare_explain,
     )
     commands.add_parser(
         "report",
-        help="write a page about a model on rows with labels",
+        help="write a page about a model and its errors on a table",
+        description="Write a page (HTML) about a saved model and its errors on the "
+        "rows of a table with labels. Figures need matplotlib.",
         declare=_declare_report,
     )
-    config = commands.add_parser("config", help="show what was built and is used")
+    about = "print the version, the build, and the threads and instructions in use"
+    config = commands.add_parser("config", help=about, description=f"P{about[1:]}.")
     config.set_defaults(run=_config)
     return parser
 
@@ -131,34 +151,40 @@ def _add_layout(command: argparse.ArgumentParser) -> None:
     """Add the options on the format of a text table."""
     from .._files.table import SEPARATORS
 
-    command.add_argument(
+    layout = command.add_argument_group("format of the table")
+    layout.add_argument(
         "--separator",
         type=_separator,
         metavar="CHAR",
-        help="the character between cells, or `tab` (default: a comma, or with "
-        "--decimal , a semicolon, or in files called .tsv a tab)",
+        help="character between cells, or `tab` (default: a comma, a semicolon with "
+        "--decimal , and a tab in .tsv files, or where the first line lacks it the "
+        "comma, semicolon, tab or bar that it has)",
     )
-    command.add_argument(
-        "--decimal", choices=SEPARATORS, default=".", help="the decimal mark"
+    layout.add_argument(
+        "--decimal",
+        choices=SEPARATORS,
+        default=".",
+        metavar="MARK",
+        help="decimal mark, a point or a comma (default: a point)",
     )
-    command.add_argument(
+    layout.add_argument(
         "--encoding",
         default="utf-8",
         metavar="NAME",
-        help="of text, such as cp1252 or utf-16 (default: utf-8)",
+        help="encoding of the text, such as cp1252 or utf-16 (default: utf-8)",
     )
-    command.add_argument(
+    layout.add_argument(
         "--missing",
         nargs="+",
         metavar="WORD",
-        help="cells of text that stand for a missing value, besides empty ones "
-        "(default: ? NA N/A NaN null None); not those of --classes and --order",
+        help="words that stand for a missing value, as an empty cell does (default: ? "
+        "NA N/A NaN null None); labels of --classes and --order never do",
     )
-    command.add_argument(
+    layout.add_argument(
         "--missing-labels",
         choices=["error", "drop"],
         default="error",
-        help="drop: leave out rows without a label (default: error)",
+        help="whether a row without a label is an error or left out (default: error)",
     )
 
 
@@ -167,18 +193,22 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     from .data import BINNINGS
 
     command.add_argument(
-        "--target", metavar="NAME", help="the column of the ranks (default: the last)"
+        "--target", metavar="NAME", help="column of the ranks (default: the last one)"
     )
     command.add_argument(
-        "--bins", type=int, metavar="K", help="cut a numeric target into K ranks"
+        "--bins", type=int, metavar="K", help="number of ranks to cut a target into"
     )
     command.add_argument(
-        "--binning", choices=BINNINGS, help="kind of bins (default: frequency)"
+        "--binning",
+        choices=BINNINGS,
+        help="whether the bins have equal frequencies or equal lengths (default: "
+        "frequency)",
     )
     command.add_argument(
         "--classes",
         metavar="LOW,...,HIGH",
-        help="the target's labels in rank order, with quotes around those with commas",
+        help="labels of the target from the lowest to the highest, with quotes around "
+        "labels that contain commas",
     )
     command.add_argument(
         "--drop",
@@ -202,8 +232,8 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME=LOW,...,HIGH",
-        help="the categories of a column in their order, with quotes around a name "
-        "that has = and around labels with commas",
+        help="categories of a column in their order, with quotes around a name that "
+        "contains = and around labels that contain commas",
     )
     command.add_argument(
         "--dates",
@@ -217,7 +247,7 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         "--threads",
         type=int,
         metavar="N",
-        help="number of threads (default: all that may be used)",
+        help="number of threads (default: one per available processor)",
     )
 
 
@@ -236,9 +266,10 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
         nargs="+",
         choices=[*CONSTANTS, *METHODS, *COMPOSED, "all"],
         metavar="METHOD",
-        help=f"default: {', '.join(DEFAULT)}, boosting if LightGBM is installed, and "
-        f"{GPOR} up to {GPOR_ROWS} training rows; all stands for these and "
-        f"{', '.join(METHODS)}; also {', '.join(COMPOSED)}, which combines others",
+        help=f"methods to compare (default: {', '.join(DEFAULT)}, boosting if LightGBM "
+        f"is installed, and {GPOR} for at most {GPOR_ROWS} training rows); `all` "
+        f"stands for these and {', '.join(METHODS)}; {', '.join(COMPOSED)}, which "
+        "combines others, must be named",
     )
     command.add_argument(
         "--folds",
@@ -249,9 +280,9 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--splits",
         metavar="N|FILE",
-        help="random hold-outs instead of folds: their number, or an .npz file with "
-        "train_idx and test_idx, one row per split (with --bins K also train_idx_K, "
-        "test_idx_K and the labels yK)",
+        help="number of random hold-outs instead of folds, or an .npz file with the "
+        "arrays train_idx and test_idx, which have one row per split (with --bins K "
+        "also train_idx_K, test_idx_K and the labels yK)",
     )
     command.add_argument(
         "--test-size",
@@ -263,7 +294,7 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
         "--format",
         choices=REPORTS,
         default="text",
-        help="of the result (default: text)",
+        help="format of the report (default: text)",
     )
     command.add_argument("--out", metavar="FILE", help=_OUT)
     command.add_argument(
@@ -272,10 +303,10 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--verbose",
         action="store_true",
-        help="print the grids of --tune, and the points it chooses in each split",
+        help="also print the grids of --tune, and the points chosen in each split",
     )
     _add_tune(command, "splits and of the folds of searches")
-    about = "argument of a method, such as npsvor.C=10"
+    about = "arguments of methods, such as npsvor.C=10"
     _add_settings(command, "METHOD.ARG=VALUE", about)
     command.set_defaults(run=compare)
 
@@ -288,29 +319,35 @@ def _declare_fit(command: argparse.ArgumentParser) -> None:
     _add_table(command)
     command.add_argument("data", metavar="DATA", help=_DATA)
     command.add_argument(
-        "--method", choices=[*METHODS, *NEEDY, *COMPOSED], required=True
+        "--method",
+        choices=[*METHODS, *NEEDY, *COMPOSED],
+        metavar="METHOD",
+        required=True,
+        help=f"method to fit: {', '.join([*METHODS, *NEEDY, *COMPOSED])}",
     )
     command.add_argument(
         "--random",
         metavar="EFFECTS",
-        help="for clmm: random effects of columns, such as '(1 | judge)'",
+        help="random effects of clmm, such as '(1 | judge)'",
     )
-    command.add_argument("--out", required=True, metavar="MODEL.npz")
+    command.add_argument(
+        "--out", required=True, metavar="MODEL.npz", help="file to save the model to"
+    )
     command.add_argument(
         "--stream",
         action="store_true",
-        help="read the rows in chunks, for a model on a basis (--set basis=300) of a "
-        "table of numbers; files larger than 1 GB are always read so",
+        help="read the rows in chunks, to fit a model on a basis (--set basis=300) to "
+        "a table of numbers; files larger than 1 GB are always read in chunks",
     )
     command.add_argument(
         "--folds",
         type=int,
         default=5,
         metavar="K",
-        help="folds of the cross-validated error (default: 5; 0 computes none)",
+        help="number of folds for the cross-validated errors (default: 5; 0 for none)",
     )
     _add_tune(command, "folds")
-    _add_settings(command, "ARG=VALUE", "argument of the method, such as C=10")
+    _add_settings(command, "ARG=VALUE", "arguments of the method, such as C=10")
     command.set_defaults(run=fit)
 
 
@@ -318,29 +355,32 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
     from .predict import predict
 
     _add_layout(command)
-    command.add_argument("model", metavar="MODEL.npz")
+    command.add_argument("model", metavar="MODEL.npz", help=_MODEL)
     command.add_argument("data", metavar="NEW", help=_DATA)
     command.add_argument(
         "--proba",
         action="store_true",
-        help="also write a column with the probability of each rank; support vector "
+        help="also write one column per rank with its probability; support vector "
         "models must have been fitted with --set probability=True",
     )
     command.add_argument(
         "--effects",
         choices=["new", "average", "known", "known_or_new"],
-        help="of a model of clmm: predict for new groups (default), for one whose "
-        "effects are 0, for those that NEW names, or for new ones where the model does "
-        "not know these",
+        help="groups for which a model of clmm predicts: new ones (default), one whose "
+        "effects are 0, those that NEW names, or those with new ones in place of "
+        "groups that the model does not know",
     )
     command.add_argument("--out", metavar="FILE", help=_OUT)
     command.add_argument(
         "--score",
         action="store_true",
-        help="NEW also has labels: print the errors to standard error",
+        help="also compare the predictions with the labels of NEW, and print MAE and "
+        "accuracy on standard error",
     )
     command.add_argument(
-        "--target", metavar="NAME", help="the column of the labels (default: last)"
+        "--target",
+        metavar="NAME",
+        help="column of the labels for --score (default: the last one)",
     )
     command.add_argument(
         "--keep",
@@ -348,7 +388,7 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME",
-        help="columns of NEW to write before the predictions, such as an id",
+        help="columns of NEW, such as an id, to copy before the predictions",
     )
     command.set_defaults(run=predict)
 
@@ -360,10 +400,11 @@ def _declare_explain(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--target",
         metavar="NAME",
-        help="the column of the labels: print the increase of the error when a feature "
-        "is shuffled (default: the change of the predictions or of the score)",
+        help="column of the labels, by which the importance is the increase of the "
+        "error when a feature is shuffled (default: the change of the predictions or "
+        "of the score)",
     )
-    command.add_argument("--out", metavar="FILE", help=f"as CSV ({_OUT})")
+    command.add_argument("--out", metavar="FILE", help="CSV file to write instead")
     command.set_defaults(run=explain)
 
 
@@ -372,17 +413,24 @@ def _declare_report(command: argparse.ArgumentParser) -> None:
 
     _add_model_and_rows(command)
     command.add_argument(
-        "--target", metavar="NAME", help="the column of the labels (default: last)"
+        "--target", metavar="NAME", help="column of the labels (default: the last one)"
     )
-    command.add_argument("--out", required=True, metavar="PAGE.html")
-    command.add_argument("--title", default="", help="default: the class of the model")
+    command.add_argument(
+        "--out", required=True, metavar="PAGE.html", help="file to write the page to"
+    )
+    command.add_argument(
+        "--title",
+        default="",
+        metavar="TEXT",
+        help="title of the page (default: the class of the model)",
+    )
     command.set_defaults(run=report)
 
 
 def _add_model_and_rows(command: argparse.ArgumentParser) -> None:
     """Add a model and a table for it."""
     _add_layout(command)
-    command.add_argument("model", metavar="MODEL.npz")
+    command.add_argument("model", metavar="MODEL.npz", help=_MODEL)
     command.add_argument("data", metavar="TABLE", help=_DATA)
 
 
@@ -394,7 +442,7 @@ def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
         "--tune",
         action="store_true",
         help=f"tune hyperparameters by {FOLDS}-fold cross-validation on the training "
-        "rows of each fit; the documentation of the command lists the grids",
+        "rows; the documentation of the command lists the grids",
     )
     command.add_argument(
         "--seed", type=int, metavar="N", help=f"seed of the {of} (default: 0)"
@@ -402,7 +450,7 @@ def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
     command.add_argument(
         "--rule",
         choices=get_args(Rule),
-        help="how labels are chosen from probabilities (default: the best rule for "
+        help="rule that chooses labels from probabilities (default: the best one for "
         "each score, such as the median for MAE)",
     )
 

@@ -65,14 +65,14 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
     if getattr(args, "random", None) is not None:
         given["random"] = args.random
         if method.needs != "random":
-            wrong.append(f"--random: {name} has no random effects, clmm has")
+            wrong.append(f"--random is for clmm only: {name} has no random effects")
     for setting in settings:
         key, equals, value = setting.partition("=")
         given[key] = _value(value)
         if not equals:
             wrong.append(f"--set {shortened(setting)}: expected ARG=VALUE")
         elif key in fixed:
-            wrong.append(f"--set: {name} means {key}={shown(fixed[key])}")
+            wrong.append(f"--set: {name} stands for {key}={shown(fixed[key])}")
         elif key not in known:
             meant = suggestion(key, known)
             unknown = unknown or not meant

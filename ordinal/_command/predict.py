@@ -134,5 +134,5 @@ def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> Non
         "accuracy": metrics.accuracy(y, predicted, labels=classes),
     }
     scores = ", ".join(f"{name} {value:.4f}" for name, value in values.items())
-    out = f", without {left_out} that lack a label" * (left_out > 0)
+    out = f", without {left_out} unlabelled row{'s' * (left_out > 1)}" * (left_out > 0)
     print(f"{y.size} rows{out}: {scores}", file=sys.stderr)

@@ -448,16 +448,18 @@ def check_text(path: str, part: bytes, line: int) -> None:
     """
     if part.startswith(_ZIP):
         raise ValueError(
-            f"{path} is an archive, such as an Excel workbook or a saved model, and no "
-            "table: save the sheet as CSV in UTF-8, or as Parquet"
+            f"{path} is an archive, such as an Excel workbook or a saved model, and "
+            "not a table: save the sheet as CSV in UTF-8, or as Parquet"
         )
     if b"\0" in part:
         raise ValueError(
-            f"{path} is no table: it holds zero bytes; if it is text in UTF-16, state "
-            "encoding='utf-16', else save it as CSV in UTF-8, or as Parquet"
+            f"{path} is not a table: it holds zero bytes; if it is text in UTF-16, "
+            "state encoding='utf-16', else save it as CSV in UTF-8, or as Parquet"
         )
     if line > _LONGEST:
-        raise ValueError(f"{path} is no table: a line has more than {_LONGEST} bytes")
+        raise ValueError(
+            f"{path} is not a table: a line has more than {_LONGEST} bytes"
+        )
 
 
 def _read(name: str, file: IO[bytes]) -> bytes:

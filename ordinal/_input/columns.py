@@ -721,7 +721,7 @@ def _no_number(name: str, value: Any, row: int, of_strings: bool) -> TypeError:
     elif isinstance(value, _DATES):
         needs = f"; {by_table_preprocessor('makes numbers of dates', '(dates=)')}"
     elif isinstance(value, _TIMES):
-        needs = "; make numbers of times, such as hours"
+        needs = "; convert times to numbers, such as hours"
     return TypeError(
         f"{name} must hold real numbers, got {shown(value)} in row {row}{needs}"
     )

@@ -97,7 +97,7 @@ class RankIntervals:
         if unknown.size:
             raise ValueError(
                 f"row {unknown[0]} has neither a lower nor an upper end: leave out "
-                "rows of which nothing is known"
+                "rows about which nothing is known"
             )
         known = [v for v, missing in zip(values, is_open, strict=True) if not missing]
         labels = read_labels(known, "lower or upper")
@@ -139,7 +139,7 @@ class RankIntervals:
             ends[self._is_open] = None
             return ends.T
         raise _NoLabelsError(
-            "RankIntervals are no array of labels: they are for rows in memory, and "
+            "RankIntervals are not an array of labels: they are for rows in memory, and "
             "for the methods and functions that docs/guides/intervals.md lists; pass "
             "the rows with a known rank, y[y.is_known], and their labels y.known"
         )

@@ -219,8 +219,8 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
     if y.dtype.kind == "f" and not by_value and not in_halves(y):
         row = np.flatnonzero(2 * y != np.floor(2 * y))[0]
         raise ValueError(
-            f"y holds {y[row].item()} in row {row}, which is no multiple of one half: "
-            "bin it with ordinal.preprocessing.Binning, or pass classes= in rank "
+            f"y holds {y[row].item()} in row {row}, which is not a multiple of one "
+            "half: bin it with ordinal.preprocessing.Binning, or pass classes= in rank "
             "order, or classes='values' for a rank per distinct value"
         )
     return read_only(np.unique(y))

@@ -81,7 +81,7 @@ def write_predicted(
     path = as_path("path", path)
     is_parquet = path.endswith(".parquet")
     if is_parquet and not find_spec("pyarrow"):
-        raise ValueError(f"to write {path} pyarrow must be installed")
+        raise ValueError(f"writing {path} needs pyarrow: pip install pyarrow")
     with (
         writing(path) as file,
         closing(predicted(model, X, proba, keep, **options)) as blocks,

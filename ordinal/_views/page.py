@@ -337,8 +337,8 @@ def coefficient_table(model: Any) -> tuple[Table, str]:
     model = innermost(model)
     if not hasattr(model, "parameter_names"):
         raise ValueError(
-            f"a {type(model).__name__} has no coefficients: fit_pom and its kin have, "
-            "and `explain` shows the importances of the features of any model"
+            f"a {type(model).__name__} has no coefficients: pass a linear one, such as "
+            "of fit_pom; `explain` shows the importances of the features of any model"
         )
     try:
         return model.table(), ""

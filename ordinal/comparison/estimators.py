@@ -174,7 +174,7 @@ class EstimatorFit:
 def no_weights(name: str) -> str:
     """Return the message about a method whose fit takes no weights."""
     return (
-        f"sample_weight is no argument of the fit of {name}: leave out sample_weight, "
+        f"the fit of {name} takes no sample_weight: leave out sample_weight, "
         "or this method"
     )
 

@@ -188,7 +188,7 @@ class Comparison(Immutable):
         """Return the result in a sentence."""
         best, metric = self.methods[0], _TITLES.get(self.scoring, self.scoring)
         if not self._has_winner:
-            return f"No method has a finite mean {metric}, so that none is best."
+            return f"No method has a finite mean {metric}, so none is best."
         if len(self.methods) == 1:
             error = self.standard_error()[0]
             return f"{best} has {metric} {self.mean()[0]:.4f} ± {error:.4f}."
@@ -292,7 +292,7 @@ class Comparison(Immutable):
         untuned = [m for m in self.methods if learners[m].is_left_untuned]
         if untuned:
             notes.append(
-                f"Not tuned, because no grid of theirs is known: {', '.join(untuned)}."
+                f"Not tuned, because they have no default grid: {', '.join(untuned)}."
             )
         if self._study.n_missing_labels:
             rows = rows_without_labels(self._study.n_missing_labels)

@@ -293,7 +293,7 @@ def _read_table(
         preprocess, accepts = preprocess_for(fit, TablePreprocessor()), _ANYTHING
     elif refused:
         raise ValueError(
-            f"X holds {refused}, and {taker} takes finite numbers alone: "
+            f"X holds {refused}, and {taker} takes only finite numbers: "
             "pass preprocess=ordinal.preprocessing.TablePreprocessor()"
         )
     # A caller's own function is given a plain array if there are only numbers.

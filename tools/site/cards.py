@@ -14,22 +14,33 @@ from sphinx.transforms.post_transforms import SphinxPostTransform
 
 # pictures of pages that have none of their own, by their names
 _PICTURES = {
-    "guides/labels": "tutorials/ranks",
-    "guides/weights_and_costs": "plots/confusion_matrix",
-    "guides/probabilities": "plots/reliability",
-    "guides/missing_values": "plots/partial_dependence_words",
-    "guides/explain": "tutorials/table_importance",
-    "tutorials/sklearn": "plots/relevance",
-    "tutorials/mixed": "methods/clmm",
-    "input": "plots/partial_dependence_bars",
-    "big_data": "plots/learning_curve",
-    "coming_from": "methods/pom",
-    "features": "plots/coefficients",
-    "model_selection": "plots/search",
-    "prediction_sets": "tutorials/table_sets",
-    "inference": "odds_ratios",
-    "benchmarks": "search_seconds",
-    "decisions": "tlssvor",
+    "guides/labels": "cards/labels.svg",
+    "guides/intervals": "cards/intervals.svg",
+    "guides/save": "cards/save.svg",
+    "guides/threads": "cards/threads.svg",
+    "guides/weights_and_costs": "plots/confusion_matrix.png",
+    "guides/probabilities": "plots/reliability.png",
+    "guides/missing_values": "plots/partial_dependence_words.png",
+    "guides/explain": "tutorials/table_importance.png",
+    "tutorials/sklearn": "plots/relevance.png",
+    "tutorials/mixed": "methods/clmm.png",
+    "input": "plots/partial_dependence_bars.png",
+    "big_data": "plots/learning_curve.png",
+    "coming_from": "methods/pom.png",
+    "features": "plots/coefficients.png",
+    "model_selection": "plots/search.png",
+    "prediction_sets": "tutorials/table_sets.png",
+    "inference": "odds_ratios.png",
+    "benchmarks": "search_seconds.png",
+    "decisions": "tlssvor.png",
+    "command": "cards/command.svg",
+    "data_sets": "cards/data_sets.svg",
+    "embedding": "cards/embedding.svg",
+    "glossary": "cards/glossary.svg",
+    "platforms": "cards/platforms.svg",
+    "reliability": "cards/reliability.svg",
+    "sklearn": "cards/sklearn.svg",
+    "stability": "cards/stability.svg",
 }
 
 
@@ -37,7 +48,7 @@ def _first_sentence(page: nodes.document) -> str:
     """Return the first sentence that says more than for whom the page is."""
     for paragraph in page.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
-        sentences = re.split(r"(?<=[.?])\s+(?=\W?[A-Z])", text)
+        sentences = re.split(r"(?<=[.?])\s+", text)
         said = [part for part in sentences if not part.startswith("This page is for")]
         return (said or sentences)[0].rstrip(":")
     return ""
@@ -74,8 +85,9 @@ class Cards(SphinxPostTransform):
             for i in content.findall(nodes.image)
             if "*" in i.get("candidates", {})
         ]
-        named = [f"pictures/{_PICTURES[page]}.png"] if page in _PICTURES else []
+        named = [f"pictures/{_PICTURES[page]}"] if page in _PICTURES else []
         for uri in (own + named)[:1]:  # no text, because it only decorates
+            self.env.images.add_file(here, uri)  # it may stand on no page
             card.insert(0, nodes.image(uri=uri, candidates={"*": uri}, alt=""))
         return card
 
