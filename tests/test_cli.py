@@ -1033,7 +1033,7 @@ def test_rows_without_a_label_are_left_out_if_asked(data, tmp_path, capsys):
     )
     assert main(["predict", model, path, "--score", *drop]) == 0
     told = capsys.readouterr()
-    assert "58 rows, without 2 that lack a label: MAE" in told.err
+    assert "58 rows, without 2 unlabelled rows: MAE" in told.err
     assert len(told.out.splitlines()) == 61
     assert main(["compare", path, "--methods", "pom", *drop]) == 0
     assert "without 2 unlabelled rows" in capsys.readouterr().out

@@ -139,8 +139,8 @@ class RankIntervals:
             ends[self._is_open] = None
             return ends.T
         raise _NoLabelsError(
-            "RankIntervals are not an array of labels: they are for rows in memory, and "
-            "for the methods and functions that docs/guides/intervals.md lists; pass "
+            "RankIntervals are not an array of labels: they are for rows in memory, "
+            "and for the methods and functions that docs/guides/intervals.md lists; pass "
             "the rows with a known rank, y[y.is_known], and their labels y.known"
         )
 
