@@ -140,8 +140,8 @@ class RankIntervals:
             return ends.T
         raise _NoLabelsError(
             "RankIntervals are not an array of labels: they are for rows in memory, "
-            "and for the methods and functions that docs/guides/intervals.md lists; pass "
-            "the rows with a known rank, y[y.is_known], and their labels y.known"
+            "and for the methods and functions that docs/guides/intervals.md lists; "
+            "pass the rows with a known rank, y[y.is_known], and their labels y.known"
         )
 
     @property
