@@ -2,6 +2,7 @@
 
 import datetime
 import io
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -100,50 +101,34 @@ def test_models_and_tools_take_tables_with_dates():
     assert np.isfinite(found.best_score)
 
 
-@pytest.mark.parametrize(
-    ("column", "error", "message"),
-    [
+UNDECLARED = TypeError, r"'visit'.*TablePreprocessor\(dates=\)"
+REFUSED = [
+    *((partial(fit, X.assign(visit=column)), error, f"column 'visit' of X .*{message}")
+      for column, error, message in (
         (["31.01.2024"] * 200, ValueError, "'31.01.2024', which is not written as 202"),
         (np.arange(200.0), TypeError, "must hold dates, got 0 in row 0: pandas.to_da"),
-        (pd.to_timedelta([3] * 200, "D"), TypeError, "got .*; convert times to num"),
-    ],
-    ids=["form", "numbers", "durations"],
-)
-def test_columns_of_no_dates_are_refused(column, error, message):
-    for how in (lambda t: DATES.fit(t), lambda t: DATES.fit(X).transform(t)):
-        with pytest.raises(error, match=rf"column 'visit' of X .*{message}"):
-            how(X.assign(visit=column))
-
-
-@pytest.mark.parametrize(
-    ("dates", "message"),
-    [
+        (pd.to_timedelta([3] * 200, "D"), TypeError, "got .*; convert times to num"))
+      for fit in (DATES.fit, DATES.fit(X).transform)),
+    *((partial(TablePreprocessor, dates=dates), ValueError, message)
+      for dates, message in (
         ("visit", "must be a sequence of columns by name or number, or a mapping"),
         ({"visit": ["hour"]}, r"dates\['visit'\] must be a sequence of \['year', "),
         ({"visit": "month"}, r"dates\['visit'\] must be a sequence of "),
-        ({"visit": []}, r"dates\['visit'\] must be a sequence of "),
-    ],
-)
-def test_other_arguments_are_refused(dates, message):
-    with pytest.raises(ValueError, match=message):
-        TablePreprocessor(dates=dates)
+        ({"visit": []}, r"dates\['visit'\] must be a sequence of "))),
+    *((partial(fit, X, Y), *UNDECLARED) for fit in (
+        ordinal.fit_pom, ordinal.fit_svorim, ordinal.fit_xofm, ordinal.compare,
+        partial(ordinal.select, "xofm"))),
+    *((partial(TablePreprocessor(**how).fit, X), *UNDECLARED)
+      for how in ({"categorical": ["visit"]}, {"order": {"visit": [1, 2]}})),
+    (partial(TablePreprocessor(dates=["day"]).fit, X[["x"]]), ValueError,
+     "dates names 'day', which is not among"),
+]  # fmt: skip
 
 
-def test_dates_need_a_declaration():
-    for fit in (ordinal.fit_pom, ordinal.fit_svorim, ordinal.fit_xofm):
-        with pytest.raises(TypeError, match=r"'visit'.*TablePreprocessor\(dates=\)"):
-            fit(X, Y)
-    for how in ({"categorical": ["visit"]}, {"order": {"visit": [1, 2]}}):
-        with pytest.raises(TypeError, match=r"'visit'.*TablePreprocessor\(dates=\)"):
-            TablePreprocessor(**how).fit(X)
-    for search in (
-        lambda: ordinal.select("xofm", X, Y),
-        lambda: ordinal.compare(X, Y),
-    ):
-        with pytest.raises(TypeError, match=r"'visit'.*TablePreprocessor\(dates=\)"):
-            search()
-    with pytest.raises(ValueError, match="dates names 'day', which is not among"):
-        TablePreprocessor(dates=["day"]).fit(X[["x"]])
+@pytest.mark.parametrize(("call", "error", "message"), REFUSED)
+def test_what_is_no_date_or_not_declared_is_refused(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
 
 
 def test_the_command_makes_numbers_of_dates(tmp_path, capsys):
