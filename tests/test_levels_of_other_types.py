@@ -81,3 +81,14 @@ def test_levels_that_are_equal_as_text_stay_two():
     assert level_places(["02", None, float("nan"), Decimal("2.50")], [2, 2.5]) == {
         Decimal("2.5"): 1.0
     }
+
+
+def test_a_pool_warns_of_a_column_once_per_call():
+    pool = ordinal.fit_stacking(table(WORDS), Y, methods=["pom", "npsvor"])
+    assert len(pool.members) > 1
+    for call in (pool.predict, pool.explain):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ordinal.exceptions.UnknownLevelsWarning)
+            call(table(np.char.upper(WORDS)))
+        assert [str(c.message)[:16] for c in caught] == ["column 'g' of X "]
+        assert caught[0].filename == __file__

@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pandas
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,6 +137,13 @@ def test_what_stands_for_a_missing_value(table):
         table("a,b\n1,2\n").column("c")
 
 
+def two_of_one_name():
+    """The bytes of a Parquet file of two columns of one name."""
+    file = io.BytesIO()
+    pq.write_table(pa.table([[1.0], [2.0]], names=["a", "a"]), file)
+    return file.getvalue()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -143,7 +152,8 @@ def test_what_stands_for_a_missing_value(table):
         ("a,b\n", "header but no rows"),
         ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells, but line 1 has 2; cells were"),
         ("a,b\n1,2\n1\n", "line 3 has 1 cells"),
-        ("a,a\n1,2\n", "names 'a' twice"),
+        ("a,a\n1,2\n", "^[^ ]* has two columns 'a': rename or drop one of them"),
+        (two_of_one_name(), "^[^ ]* has two columns 'a': rename or drop one of them"),
         ("a,,b\n1,2,3\n", "no name for column 2"),
         (",,b\n1,2,3\n", "no name for column 2"),
         (b"a,b\n\xff\xfe,2\n", "not a readable table"),

@@ -18,7 +18,11 @@ from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .._input.columns import feature_names, frame_columns
+from .._input.columns import (
+    check_distinct,
+    feature_names,
+    frame_columns,
+)
 
 # Cells that stand for a missing value, in lower case.
 MISSING = ("", "?", "na", "n/a", "nan", "null", "none")
@@ -161,6 +165,7 @@ def parquet_tables(
     try:
         with parquet.ParquetFile(file, pre_buffer=False) as opened:
             names = _without_index(opened.schema_arrow)
+            check_distinct(names, path)
             asked = [name for name in columns or names if name in names] or None
             if rows is None:
                 batches = iter([opened.read(asked)])
@@ -172,6 +177,8 @@ def parquet_tables(
                 read = map(_as_array, frame_columns(batch))
                 yield dict(zip(known, read, strict=True))
     except Exception as error:  # pyarrow has its own classes of errors
+        if str(error).startswith(path):  # of `check_distinct`
+            raise
         if isinstance(error, OSError) and error.errno is not None:  # of the system
             raise
         raise ValueError(f"{path} is not a readable table: {error}") from error

@@ -16,7 +16,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 
 from .._input.checks import as_array, check_choice, listed, shown, similar_to
-from .._input.columns import numbers_of
+from .._input.columns import check_distinct, numbers_of
 from .._input.frame import Frame, Kind, default_names
 from .._input.immutable import read_only
 from .._input.labels import is_missing
@@ -589,10 +589,7 @@ def _header(path: str, rows: list[list[str]]) -> tuple[str, ...]:
                 f"{path}: the header has no name for column {number}: give it one, or "
                 "remove separators at the ends of lines"
             )
-        if name in names[:j]:
-            raise ValueError(
-                f"{path}: the header names {shown(name)} twice: rename one of the two"
-            )
+    check_distinct(names, path)
     if len(rows) == 1:
         raise ValueError(f"{path} holds a header but no rows")
     return names

@@ -60,9 +60,7 @@ def feature_names(X: Any) -> tuple[str, ...] | None:
     names = tuple(map(str, _keys(X)))
     if not names:
         raise ValueError("X has no columns")
-    if len(set(names)) < len(names):
-        twice = next(name for j, name in enumerate(names) if name in names[:j])
-        raise ValueError(f"X has two columns {shown(twice)}")
+    check_distinct(names, "X")
     return names
 
 
@@ -616,7 +614,7 @@ def unknown_levels(
     seen = column.labels_present().tolist() if of_frame else _distinct(column)
     known = labels.tolist()
     found = level_places(seen, known)
-    unknown = [value for value in seen if value not in found]
+    unknown = sorted((v for v in seen if v not in found), key=str)
     numbers = {as_number(label): label for label in reversed(known)}
     alike = {
         value: numbers[number]
@@ -682,11 +680,15 @@ def coded_column(
     )
 
 
-def check_distinct(names: Sequence[str]) -> None:
-    """Raise ValueError if two columns of a coding have one name."""
+def check_distinct(names: Sequence[str], table: str = "") -> None:
+    """Raise ValueError if two columns of a table, or of a coding, have one name."""
     if len(set(names)) < len(names):
-        twice = next(name for j, name in enumerate(names) if name in names[:j])
-        raise ValueError(f"two columns would be called {shown(twice)}")
+        twice = shown(next(name for j, name in enumerate(names) if name in names[:j]))
+        raise ValueError(
+            f"{table} has two columns {twice}: rename or drop one of them"
+            if table
+            else f"two columns would be called {twice}"
+        )
 
 
 def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:

@@ -3,13 +3,41 @@
 import os
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the first caller outside this package."""
+_given: ContextVar[set[tuple[str, type]] | None] = ContextVar("given", default=None)
+
+
+@contextmanager
+def each_warning_once() -> Iterator[None]:
+    """Give equal warnings once, such as those of all members of a pool of models."""
+    if _given.get() is not None:
+        yield  # a call within one of the caller's
+        return
+    token = _given.set(set())
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def warn(message: str, category: type[Warning], about: str = "") -> None:
+    """Warn at the first caller outside this package.
+
+    Within `each_warning_once`, warnings of one category are equal if they are `about`
+    the same or, without it, have the same message.
+    """
+    given = _given.get()
+    if given is not None:
+        if (about or message, category) in given:
+            return
+        given.add((about or message, category))
     frame, level = sys._getframe(1), 2
     while (up := frame.f_back) is not None and _is_own(up):
         frame, level = up, level + 1

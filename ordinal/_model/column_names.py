@@ -15,6 +15,7 @@ from .._input.columns import as_table, is_frame, read_once
 from .._input.features import read_rows_of
 from .._input.frame import Frame
 from .._input.sparse import CSR, NamedCSR, is_sparse
+from .._input.warning import each_warning_once
 from .._watch.convergence import warn_of_unnamed
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -38,11 +39,12 @@ def reads_records(method: _Method) -> _Method:
         as_frame = by_label and check_flag("as_frame", options.pop("as_frame", False))
         if as_frame and not find_spec("pandas"):
             raise ImportError("as_frame=True needs pandas: pip install pandas")
-        if len(given) > at:
-            given = (*given[:at], _rows_for(self, given[at]), *given[at + 1 :])
-        elif "X" in options:
-            options["X"] = _rows_for(self, options["X"])
-        made = method(self, *given, **options)
+        with each_warning_once():
+            if len(given) > at:
+                given = (*given[:at], _rows_for(self, given[at]), *given[at + 1 :])
+            elif "X" in options:
+                options["X"] = _rows_for(self, options["X"])
+            made = method(self, *given, **options)
         return _by_label(self, made, given or options.values()) if as_frame else made
 
     call._reads_records = True  # type: ignore[attr-defined]

@@ -65,6 +65,7 @@ def warn_of_unknown_levels(
             f"category {shown(level)} of the training rows and counts as missing: "
             "write it as there if it is meant",
             UnknownLevelsWarning,
+            name,
         )
     elif unknown and not some:
         warn(
@@ -73,6 +74,7 @@ def warn_of_unknown_levels(
             f"{enumerated(unknown, at_most=3)}, which count as missing: write them as "
             "there",
             UnknownLevelsWarning,
+            name,
         )
 
 
