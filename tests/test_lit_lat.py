@@ -25,8 +25,7 @@ penalties = st.sampled_from([1e-4, 3e-2, 1.0])
 
 
 def terms(name, rank, T):
-    """Return the thresholds at which a row has a loss, (n, T), and the side on which it
-    should be."""
+    """Return the thresholds at which a row has a loss, (n, T), and its sides there."""
     j = np.arange(T)
     beside = (j == rank[:, None]) | (j == rank[:, None] - 1)
     return (beside if name == "lit" else np.ones_like(beside)), np.where(

@@ -81,8 +81,7 @@ def test_thresholds_are_zeros_of_what_their_groups_lack(price, sigma, seed):
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_a_threshold_at_which_nothing_moves_stays(side):
-    """The sum is zero from -1 to 1: there the search has nothing to do, and else it
-    goes to an end of that."""
+    """The sum is zero from -1 to 1."""
     f, p = np.zeros(2), side * np.array([[1.0, -1.0]])
     lo, hi = np.array([[0.0, -1.0]]), np.array([[1.0, 0.0]])
     for begin, end in [(0.25, 0.25), (2.0, 1.0), (-2.0, -1.0)]:

@@ -27,10 +27,7 @@ def bytes_in_use() -> int:
 
 
 def growth(once) -> int:
-    """Count the bytes that remain after some calls.
-
-    A leak repeats itself; what a thread of another test allocates meanwhile does not.
-    """
+    """Count bytes that remain each time; another thread may allocate once."""
     before = bytes_in_use()
     for _ in range(_REPEATS):
         once()

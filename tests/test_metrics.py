@@ -241,13 +241,6 @@ def test_log_loss_is_not_clipped_and_probabilities_may_be_rounded():
     assert rps([2], P, labels=[1, 2, 3]) == pytest.approx(2 / 9, rel=2e-3)
 
 
-@pytest.mark.slow("tables of 2000 labels")
-def test_many_labels_take_a_moment():
-    ranks = np.arange(2000)
-    assert oci(ranks, ranks) == pytest.approx(0, abs=1e-12)
-    assert kendall(ranks, ranks[::-1]) == pytest.approx(-1)
-
-
 def test_numbers_are_taken_as_they_are_unless_labels_rank_them():
     assert mae([1, 1], [3, 3]) == 2  # though no 2 occurs
     assert mae([1, 1], [3, 3], labels=[1, 2, 3]) == 2

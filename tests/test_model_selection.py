@@ -85,24 +85,31 @@ def test_a_seed_fixes_the_splits(make, n):
     assert not np.array_equal(a, c)
 
 
+HOLDOUT, FOLDS = stratified_holdout, stratified_kfold
+
+
 @pytest.mark.parametrize(
-    ("y", "options", "message"),
+    ("split", "y", "options", "message"),
     [
-        ([], {}, "non-empty"),
-        ([[1, 2]], {}, "1-dimensional"),
-        ([1.0, math.nan], {}, "nan in row 1"),
-        ([1, 1, 2], {"n_splits": 0}, "n_splits"),
-        ([1, 1, 2], {"test_size": 0}, "can be 1 to 1"),
-        ([1, 1, 2], {"test_size": 2}, "can be 1 to 1"),
-        ([1, 1, 2], {"test_size": 1.0}, "fraction"),
-        ([1, 1, 2], {"test_size": math.nan}, "fraction"),
-        ([1, 1, 2], {"test_size": True}, "fraction"),
-        ([1, 2, 3], {}, "can be 1 to 0"),
+        (HOLDOUT, [], {}, "non-empty"),
+        (HOLDOUT, [[1, 2]], {}, "1-dimensional"),
+        (HOLDOUT, [1.0, math.nan], {}, "nan in row 1"),
+        (HOLDOUT, [1, 1, 2], {"n_splits": 0}, "n_splits"),
+        (HOLDOUT, [1, 1, 2], {"test_size": 0}, "can be 1 to 1"),
+        (HOLDOUT, [1, 1, 2], {"test_size": 2}, "can be 1 to 1"),
+        (HOLDOUT, [1, 1, 2], {"test_size": 1.0}, "fraction"),
+        (HOLDOUT, [1, 1, 2], {"test_size": math.nan}, "fraction"),
+        (HOLDOUT, [1, 1, 2], {"test_size": True}, "fraction"),
+        (HOLDOUT, [1, 2, 3], {}, "can be 1 to 0"),
+        (FOLDS, [1, 2, 3], {"n_splits": 1}, "2 to the number of rows, 3, got 1"),
+        (FOLDS, [1, 2, 3], {"n_splits": 4}, "got 4"),
+        (FOLDS, [1, 2, 3], {"n_splits": 0}, "n_splits"),
+        (FOLDS, [], {"n_splits": 2}, "non-empty"),
     ],
 )
-def test_bad_input(y, options, message):
+def test_bad_input(split, y, options, message):
     with pytest.raises(ValueError, match=message):
-        stratified_holdout(y, **options)
+        split(y, **options)
 
 
 @given(labels_and_size(), st.integers(2, 7), st.integers(0, 99))
@@ -120,20 +127,6 @@ def test_folds_are_even_stratified_and_test_every_row_once(case, k, seed):
     of_rank = np.array([np.bincount(y[t], minlength=y.max() + 1) for _, t in folds])
     assert np.ptp(of_rank, axis=0).max() <= 1
     assert np.ptp(of_rank.sum(axis=1)) <= 1
-
-
-@pytest.mark.parametrize(
-    ("y", "n_splits", "message"),
-    [
-        ([1, 2, 3], 1, "2 to the number of rows, 3, got 1"),
-        ([1, 2, 3], 4, "got 4"),
-        ([1, 2, 3], 0, "n_splits"),
-        ([], 2, "non-empty"),
-    ],
-)
-def test_bad_folds(y, n_splits, message):
-    with pytest.raises(ValueError, match=message):
-        stratified_kfold(y, n_splits)
 
 
 @given(labels_and_size(), st.integers(0, 99), st.integers(2, 6))

@@ -12,8 +12,7 @@ from ordinal._model.public import warn_of_namesake
 
 
 def installed(folder, *names):
-    """A folder of installed distributions that has these entries; the path of a package
-    in it."""
+    """Make a folder with these distributions; return the path of a package in it."""
     for name in ["ordinal", "numpy", "numpy-2.0.0.dist-info", *names]:
         (folder / name).mkdir()
     return str(folder / "ordinal")
@@ -60,8 +59,7 @@ def test_the_command_says_that_its_package_was_replaced(theirs, tmp_path):
 
 
 def test_the_package_looks_beside_itself_when_it_is_imported(tmp_path):
-    """In another process, for which the package lies beside the other's record; the
-    warning names the line that imports it."""
+    """Run it in a process of its own; the warning names the line that imports it."""
     package = Path(ordinal.__file__).parent
     (tmp_path / "ordinal").symlink_to(package, target_is_directory=True)
     (tmp_path / "ordinal-1.0.3.dist-info").mkdir()

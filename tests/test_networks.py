@@ -78,8 +78,7 @@ def of_outputs(loss, S, t):
 
 
 def raw_loss(name, Z, rank, share, U, V, b, l2):
-    """(P) written down anew: standardised rows Z with a last column of ones, and the
-    offsets of the outputs or the thresholds b."""
+    """(P) anew: standardised rows Z with a last column of ones, and offsets or b."""
     score = np.tanh(Z @ U) @ V.T
     m = b.size
     if name.startswith("nnpom"):

@@ -30,7 +30,6 @@ from strategies import cases, moderate, sample
 import ordinal
 from ordinal import fit_npsvor, fit_npsvor_path, kernels, select
 from ordinal.exceptions import ConvergenceWarning
-from ordinal.kernels.functions import Custom
 from ordinal.kernels.tiles import diagonal_of, on_itself
 from ordinal.models import Status
 from ordinal.npsvor.admm import DenseFactor, LowRankFactor, ThinFactor, exact_factor
@@ -81,7 +80,6 @@ def fitted(case, form, **options):
 
 
 forms = st.sampled_from(["precomputed", "callable"])
-rbf = st.sampled_from([kernels.RBF(0.4), kernels.RBF(7.0)])
 
 
 def held(case):
@@ -163,9 +161,6 @@ def assert_same_optimum(a, b, X, other_X=None):
     assert np.all(apart <= radius * length + 1e-9)
 
 
-# Optimality
-
-
 @given(cases(), forms)
 def test_the_model_is_optimal(case, form):
     model, g = fitted(case, form, tol=1e-3)
@@ -188,9 +183,6 @@ def test_two_points_in_closed_form(C, epsilon):
     value = 2 * t**2 + 2 * C * max(0, (1 - epsilon) / 2 - 2 * t)
     assert_allclose(by_rank(model).primal, value, rtol=1e-12)
     assert_allclose(by_rank(model).dual, value, rtol=1e-12)
-
-
-# Identities
 
 
 def test_predict_takes_the_nearest_hyperplane_and_the_lowest_of_equals():
@@ -226,16 +218,10 @@ def test_normalize_divides_by_the_norms_of_the_hyperplanes():
     assert_array_equal(normal.predict(X), np.abs(f).argmin(axis=1))
 
 
-# The same kernel in other clothes
-
-
 def test_the_default_gamma_is_the_scale_of_the_features():
     X, y = sample(50, 3)
     assert_allclose(fit_npsvor(X, y).kernel.gamma, 1 / (3 * X.var()), rtol=1e-12)
     assert_allclose(fit_npsvor(X, y, gamma="auto").kernel.gamma, 1 / 3)
-
-
-# Threads
 
 
 def test_concurrent_fits_give_the_serial_answer():
@@ -248,8 +234,7 @@ def test_concurrent_fits_give_the_serial_answer():
 
 
 def test_rows_are_computed_together_with_the_same_others_every_time(monkeypatch):
-    """A product of rows rounds otherwise in another shape, so what is missing of K, and
-    what gives way, must not depend on how far threads came in a turn of SMO."""
+    """A product of rows rounds otherwise in another shape."""
     X, y = sample(1000, 5, noise=2.0)
     asked = []
     ensure = Gram.ensure
@@ -264,9 +249,6 @@ def test_rows_are_computed_together_with_the_same_others_every_time(monkeypatch)
         fits.append(hash((solution(model), *(rows.tobytes() for rows in asked))))
     assert len(asked) > 20
     assert len(set(fits)) == 1
-
-
-# ADMM
 
 
 ADMM_TIGHT = {
@@ -398,32 +380,6 @@ def test_a_start_may_lack_a_rank(options):
     assert_allclose(warm.decision_function(X), f, atol=5e-3)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"start": 1.0}, TypeError, "start must be an? NpsvorModel"),
-        ({"start": np.inf, "solver": "admm"}, ValueError, "start must be a finite"),
-        ({"start": "cold", "solver": "admm"}, TypeError, "start must be an Npsvor"),
-        ({"n_steps": 5}, ValueError, "n_steps must be left out with solver='smo'"),
-        (
-            {"n_steps": 0, "solver": "admm"},
-            ValueError,
-            "n_steps must be a positive integer",
-        ),
-        (
-            {"n_steps": 5, "solver": "admm", "polish": True},
-            ValueError,
-            "n_steps must be left out",
-        ),
-        ({"intercept": "x", "solver": "admm"}, ValueError, "intercept must be one of"),
-    ],
-)
-def test_where_admm_begins_and_ends_is_checked(options, error, message):
-    X, y = sample(30, 3)
-    with pytest.raises(error, match=message):
-        fit_npsvor(X, y, **options)
-
-
 def assert_close_models(a, b, X, atol):
     assert_array_equal(by_rank(a).n_iter, by_rank(b).n_iter)
     assert_allclose(a.decision_function(X), b.decision_function(X), atol=atol)
@@ -456,9 +412,6 @@ def test_a_path_starts_from_the_last_point_and_warns_of_those_that_fall_short():
     assert [m.convergence.converged for m in models] == [True, False]
     assert len(caught) == 1
     assert caught[0].filename == __file__
-
-
-# Low rank
 
 
 @pytest.mark.parametrize("kernel", [kernels.RBF(0.5), kernels.Polynomial(3, 0.3)])
@@ -570,19 +523,6 @@ def test_a_smooth_kernel_goes_through_thin_products(kernel):
     assert_array_equal(thin.support, dense.support)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "X", "allowed"),
-    [
-        (kernels.RBF(10.0), sample(300, 4)[0], 1e-6),  # of full rank
-        (kernels.RBF(1e-3), sample(300, 4)[0], 0.0),  # a tolerance of 0
-        (kernels.Linear(), np.zeros((300, 2)), 1e-6),  # of rank 0
-        (Custom(lambda A, B: A @ B.T), sample(300, 4)[0], 1e-6),  # perhaps indefinite
-    ],
-)
-def test_other_kernels_go_through_the_whole_matrix(kernel, X, allowed):
-    assert type(exact_factor(kernel, X, 1.0, allowed, 1)) is DenseFactor
-
-
 def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
     X, y = sample(300, 4)
     path = [{"C": C} for C in (0.1, 1.0, 10.0)]
@@ -594,9 +534,6 @@ def test_thin_products_change_nothing_that_the_residuals_can_see(monkeypatch):
         f = b.decision_function(X)
         assert_allclose(a.decision_function(X), f, atol=1e-5 * np.abs(f).max())
         assert a.coef.shape == b.coef.shape
-
-
-# Stopping and reporting
 
 
 def test_every_part_of_a_fit_is_watched_against_its_own_tolerance():
@@ -654,9 +591,6 @@ def test_a_fit_ends_soon_where_rows_depend():
     assert_allclose(model.coef.sum(axis=0), 0, atol=1e-15)
 
 
-# Kernels that are not positive semi-definite
-
-
 def test_admm_refuses_an_indefinite_kernel():
     X, y = sample(60, 3)
     message = r"^kernel must be positive semi-definite, but K \+ 0.5 I is"
@@ -668,17 +602,11 @@ def test_admm_refuses_an_indefinite_kernel():
         fit_npsvor(-(X @ X.T), y, solver="admm", basis=5, **PRECOMPUTED)
 
 
-# Models as values
-
-
 def test_a_flag_that_is_none_is_refused_in_a_file(tmp_path):
     model = fit_npsvor(*sample(40, 3))
     edits = {"header": replaced_once('"normalize": false', '"normalize": 0')}
     with pytest.raises(ValueError, match="is not an ordinal model file"):
         load_edited(model, tmp_path, edits)
-
-
-# Refusals
 
 
 @pytest.mark.parametrize("cache_mb", [1000.0, 1e-4])  # all rows of K, or a few
@@ -704,36 +632,42 @@ def test_kernels_that_are_no_kernels_are_refused(fit_it):
         fit_it([[1.0, 2.0], [2.1, 1.0]], [0, 1], **PRECOMPUTED)
 
 
+ADMM = {"solver": "admm"}
+
+
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "error", "message"),
     [
-        ({"solver": "smoo"}, "solver must be one of 'smo', "),
-        ({"solver": None}, "solver must be one of"),
-        ({"rho": 1.0}, "rho must be left out"),
-        ({"polish": True, "rho": 1.0}, "rho, polish must be left out"),
-        ({"solver": "admm", "rho": 0}, "rho must be a pos"),
-        ({"solver": "admm", "e_abs": -1}, "e_abs must be"),
-        ({"solver": "admm", "e_rel": np.nan}, "e_rel must"),
-        ({"solver": "admm", "polish": 1}, "polish must be Tr"),
-        ({"solver": "admm", "basis": 0}, "basis must be a pos"),
-        ({"solver": "admm", "basis": 1.0}, "basis as a part of the trace must be"),
-        ({"solver": "admm", "basis": "1"}, "basis must be"),
-        (
-            {"solver": "admm", "basis": 1, "polish": True},
-            "polish=True needs the whole kernel",
-        ),
-        ({"normalize": 1}, "normalize must be True or False"),
+        ({"solver": "smoo"}, ValueError, "solver must be one of 'smo', "),
+        ({"solver": None}, ValueError, "solver must be one of"),
+        ({"rho": 1.0}, ValueError, "rho must be left out"),
+        ({"polish": True, "rho": 1.0}, ValueError, "rho, polish must be left out"),
+        ({**ADMM, "rho": 0}, ValueError, "rho must be a pos"),
+        ({**ADMM, "e_abs": -1}, ValueError, "e_abs must be"),
+        ({**ADMM, "e_rel": np.nan}, ValueError, "e_rel must"),
+        ({**ADMM, "polish": 1}, ValueError, "polish must be Tr"),
+        ({**ADMM, "basis": 1, "polish": True}, ValueError,
+         "polish=True needs the whole kernel"),
+        ({"normalize": 1}, ValueError, "normalize must be True or False"),
+        ({"start": 1.0}, TypeError, "start must be an? NpsvorModel"),
+        ({**ADMM, "start": np.inf}, ValueError, "start must be a finite"),
+        ({**ADMM, "start": "cold"}, TypeError, "start must be an Npsvor"),
+        ({"n_steps": 5}, ValueError, "n_steps must be left out with solver='smo'"),
+        ({**ADMM, "n_steps": 0}, ValueError, "n_steps must be a positive integer"),
+        ({**ADMM, "n_steps": 5, "polish": True}, ValueError,
+         "n_steps must be left out"),
+        ({**ADMM, "intercept": "x"}, ValueError, "intercept must be one of"),
     ],
     ids=str,
-)
-def test_unusable_options_are_refused_before_any_work(options, message):
+)  # fmt: skip
+def test_unusable_options_are_refused_before_any_work(options, error, message):
     calls = []
 
     def kernel(A, B):
         calls.append(A)
         return A @ B.T
 
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(error, match=message):
         fit_npsvor(X2, [0, 1], kernel=kernel, **options)
     assert calls == []
 

@@ -26,8 +26,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def crossed(n=120, d=4, seed=0, levels=(-1.5, 0.0, 1.5)):
-    """Rows whose rank depends on two features and two products, one of a feature that
-    has no effect else."""
+    """Rows whose rank depends on two features and two products."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, d))
     f = X[:, 0] - X[:, 1] + X[:, 0] * X[:, 1] + 0.8 * X[:, 0] * X[:, 2]
@@ -51,8 +50,7 @@ def standardised(X, weight):
 
 
 def primal_and_dual(model, X, y, weight):
-    """(P) and its bound from the rows, with nothing but the fields of the model; the
-    slopes by effects, and the loss without effects."""
+    """(P), its bound, slopes and the loss without effects, from rows and fields."""
     Z, share = standardised(X, weight), weight / weight.sum()
     d = Z.shape[1]
     f = Z @ model.main

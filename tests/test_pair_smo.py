@@ -123,8 +123,7 @@ def value(p, s):
 
 
 def may_give(p, s, k, j):
-    """Return whether an entry of threshold k may shrink for one of threshold j to
-    grow."""
+    """Return whether an entry of threshold k may shrink for one of j to grow."""
     return k == j or (p.terms.coupled and (k < j or all(s.mu[j + 1 : k + 1] > 0)))
 
 

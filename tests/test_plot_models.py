@@ -49,9 +49,6 @@ def overlapping(texts):
     ]
 
 
-# Scores
-
-
 def heights(ax, r):
     """(2, r, bins) of the bars: right and wrong, in each rank."""
     return (
@@ -157,9 +154,6 @@ def test_names_on_axes_do_not_overlap():
     assert not overlapping(ax.get_xticklabels())
 
 
-# Confusion
-
-
 def test_the_confusion_matrix_is_that_of_the_metrics(svorim):
     ax = plot.confusion_matrix(svorim, X, Y)
     counts = metrics.confusion_matrix(Y, svorim.predict(X))
@@ -178,9 +172,6 @@ def test_the_confusion_matrix_is_that_of_the_metrics(svorim):
     assert [t.get_text() for t in ax.get_xticklabels()] == list(WORDS)
     assert [t.get_text() for t in ax.get_yticklabels()] == list(WORDS)
     assert ax.get_ylim()[0] < ax.get_ylim()[1]  # the lowest label below
-
-
-# Reliability
 
 
 def test_every_panel_is_of_the_event_above_its_threshold(svorim):
@@ -225,9 +216,6 @@ def test_bins_hold_all_rows_and_keep_equal_ones_together(p, n_bins):
         assert_allclose(scaled, found, atol=1e-12)
 
 
-# A Selection, and errors
-
-
 DRAWN = [plot.scores, plot.confusion_matrix, plot.reliability]
 
 
@@ -263,9 +251,6 @@ def test_what_is_no_relevance_or_model_is_refused(svorim, gpor):
         plot.relevance(gpor)
 
 
-# Places of labels
-
-
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=10), st.floats(0.01, 2))
 def test_labels_are_spread_by_the_least_that_makes_room(at, gap):
     at = np.sort(at)
@@ -281,9 +266,6 @@ def test_labels_are_spread_by_the_least_that_makes_room(at, gap):
         # no run would be closer to its places in two parts
         for cut in range(1, run.size):
             assert moved[run[:cut]].mean() <= 1e-9
-
-
-# Along one feature
 
 
 LINK = {ordinal.fit_svorim: {"probability": True}}
@@ -583,9 +565,6 @@ def test_a_partial_dependence_that_there_is_not_is_refused(svorim, gpor):
         plot.partial_dependence(known, K, 0)
 
 
-# Relevance
-
-
 def test_relevance_is_that_of_the_kernel_the_largest_first():
     frame = pd.DataFrame(
         np.random.default_rng(0).normal(size=(90, 4)), columns=[*"abcd"]
@@ -631,8 +610,6 @@ def test_estimators_and_models_of_sets_are_drawn_as_the_model_within(svorim):
     assert plot.scores(sets, X, Y).get_title() == plot.scores(svorim, X, Y).get_title()
     assert plot.partial_dependence(sets, X, 0, at=3).get_ylabel() == "probability"
 
-
-# Names
 
 DOLLARS = ["$1$", "$2$", "$3$"]
 

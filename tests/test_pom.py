@@ -85,9 +85,6 @@ def assert_same(one, other):
     assert_allclose(one.covariance, other.covariance, rtol=1e-5, atol=1e-9)
 
 
-# Optimality
-
-
 @given(seeds, concave, thresholds, st.sampled_from([0.0, 0.05]))
 def test_maximum_of_the_penalised_likelihood(seed, link, threshold, l2):
     X, y, weight, offset = drawn(seed)
@@ -160,9 +157,6 @@ def test_derivatives_are_those_of_the_value(seed, link, threshold, l2, nominal, 
     H = here.hessian.dense()
     assert_allclose(H, curve, rtol=1e-5, atol=1e-7 * np.abs(H).max())
     assert_allclose(H, H.T, atol=1e-14 * np.abs(H).max())
-
-
-# Identities
 
 
 @pytest.mark.parametrize("unit", [1e-45, 1e-15, 1e15, 1e45])
@@ -253,9 +247,6 @@ def test_offsets_may_vary_by_much_more_than_the_noise(link):
     assert model.loglik > loglik(np.array([-500, 0, 500, 1]))
 
 
-# Closed forms
-
-
 @pytest.mark.parametrize("link", LINKS)
 def test_thresholds_without_effects_are_quantiles_of_the_shares(link):
     y = np.repeat([0, 1, 2, 3], [5, 2, 30, 3])
@@ -338,9 +329,6 @@ def test_two_ranks_are_a_binary_model_with_any_effects(seed, link):
     assert_allclose(other.coef, one.coef[[1]], rtol=1e-7, atol=1e-9)
 
 
-# Predictions
-
-
 @given(seeds, links, thresholds, st.sampled_from([(), (2,)]))
 def test_probabilities_are_those_of_the_formula(seed, link, threshold, scale):
     X, y, weight, offset = drawn(seed)
@@ -379,9 +367,6 @@ def test_probabilities_keep_their_digits_in_both_tails(link):
     assert (log_P[told] < -5).sum() > 10
     P = model.predict_proba(far)
     assert_allclose(P[told], np.exp(log_P[told]), rtol=1e-9)
-
-
-# Crossings
 
 
 def crossing(seed=0):
@@ -680,9 +665,6 @@ def test_bad_arguments_of_in_order(options, match):
     X, y = crossing()
     with pytest.raises((ValueError, TypeError), match=match):
         fit_pom(X, y, **({"nominal": [0], "in_order": True} | options))
-
-
-# Losses with several minima
 
 
 def heavy(seed, n, d, r):

@@ -114,8 +114,7 @@ def table_of(values, dtype):
     ("formula", "dtype"), [*((True, d) for d in DTYPES), (False, "int8")]
 )
 def test_marginal_effects_are_the_same_whatever_dtype_a_number_has(dtype, formula):
-    """A column of integers once had its values truncated after they had been moved,
-    which made effects of -6588."""
+    """Integers once had their moved values truncated, and effects of -6588."""
 
     def fit(table):
         if formula:

@@ -48,9 +48,6 @@ def named(model):
     return dict(zip(model.coef_names, model.coef, strict=True))
 
 
-# Categories
-
-
 def frames():
     """The same table of every kind that has categories or words."""
     frame = houses()[["Infl", "Type", "Cont"]]
@@ -226,9 +223,6 @@ def test_nominal_and_scale_effects_name_terms_or_their_columns():
             )
 
 
-# Missing values
-
-
 def gappy():
     rng = np.random.default_rng(0)
     n = 60
@@ -299,9 +293,6 @@ def test_rows_of_matrices_are_dropped_alike():
         model.predict(data)
 
 
-# Arithmetic of columns
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -358,9 +349,6 @@ def test_any_text_is_arithmetic_or_refused(text):
         assert evaluate(text, values).shape == (2,)
 
 
-# Formulas: coefficients of clm by tests/reference/pom_formulas.R
-
-
 def fitted(text, **options):
     table = houses()
     if "my age" in text or "a-b" in text:
@@ -368,6 +356,7 @@ def fitted(text, **options):
     return ordinal.fit_pom(text, table, sample_weight="Freq", **options)
 
 
+# Estimates and log likelihoods of clm by tests/reference/pom_formulas.R
 R_FITS = {
     "Sat ~ Infl + Type * Cont": (
         {
@@ -585,9 +574,6 @@ def test_formulas_read_only_their_columns():
     assert model.statistics.n_missing == lacking.sum() == 6
 
 
-# Columns that others determine
-
-
 def clean(n=40, d=3, seed=0):
     """Ranks that no columns separate."""
     rng = np.random.default_rng(seed)
@@ -733,9 +719,6 @@ def test_of_more_columns_than_rows_the_last_ones_are_left_out(copies):
     assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
 
 
-# Separation
-
-
 def design_of(X, y, nominal=(), threshold="flexible", weight=None):
     problem = Problem.from_arrays(X, y, sample_weight=weight)
     nominal = np.array(nominal, dtype=np.int64)
@@ -822,8 +805,7 @@ def ways_between_neighbours(design):
 
 @pytest.mark.parametrize("ranks", [200, *slow(1000)])  # 0.3 s and 8 s
 def test_many_ranks_are_told_apart_or_not(ranks):
-    """One column of which one row, of the highest rank, is not 0 is all that
-    separates; without it nothing does."""
+    """One row of the highest rank alone separates, by one column."""
     X, y = two_rows_per_rank(ranks)
     T = ranks - 1
     assert certificate(design_of(X, y), np.zeros(T + 5)) is None
@@ -857,8 +839,7 @@ def test_thresholds_whose_slopes_tell_their_ranks_apart_are_found(design):
 
 @pytest.mark.slow("a thousand thresholds")
 def test_slopes_of_a_thousand_thresholds_tell_ranks_apart():
-    """Two rows per rank, which a slope and a cut separate from the next two as a rule:
-    estimates without end."""
+    """A slope and a cut separate two rows from the next two as a rule."""
     X, y = two_rows_per_rank()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -39,9 +39,6 @@ def same(**changes):
     return fitted(HOUSING, **changes)
 
 
-# The normal distribution
-
-
 @pytest.mark.parametrize("z", [0.0, 1e-9, 0.5, 1.96, 5.0, 12.0, 37.0])
 def test_two_sided_tails(z):
     expected = 2 * scipy.stats.norm.sf(z)
@@ -53,9 +50,6 @@ def test_two_sided_tails(z):
 def test_quantiles_of_the_normal_distribution_are_where_it_has_the_probability():
     p = np.array([[1e-300, 1e-20, 0.1], [0.5, 0.9, np.nextafter(1, 0)]])
     assert_allclose(normal_cdf(normal_quantile(p)), p, rtol=1e-12)
-
-
-# Covariances
 
 
 def numerical_scores(model, rows):
@@ -156,9 +150,6 @@ def test_clusters_that_cannot_be_read(cluster, message):
         fitted(WINE, cluster=cluster)
 
 
-# The fit as a whole
-
-
 def test_information_criteria_of_housing_are_those_of_R():
     model = same()
     assert model.dof == 8
@@ -190,9 +181,6 @@ def test_the_null_model_is_that_of_features_that_say_nothing(link, threshold):
     model = fitted(MADE, link=link, threshold=threshold)
     assert model.statistics.null_loglik == pytest.approx(nothing.loglik, rel=1e-12)
     assert inference.glance(nothing)["mcfadden_r2"][0] == pytest.approx(0, abs=1e-12)
-
-
-# Tables
 
 
 def test_the_table_holds_what_the_model_says():
@@ -270,8 +258,7 @@ def test_the_summary_says_what_else_there_is():
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_ratio, ordinal.fit_clmm])
 def test_statistics_of_a_fit_that_ended_early_warn(fit):
-    """Each call that returns a standard error, an interval, a p-value or a likelihood
-    test warns, or raises; a fit at its optimum does not."""
+    """Each call warns or raises; a fit at its optimum does not."""
     groups = {"groups": {"g": np.arange(72) // 8}} if fit is ordinal.fit_clmm else {}
     early = fit(WINE.X, WINE.y, max_iter=1, **groups)
     optimal = fit(WINE.X, WINE.y, **groups)
@@ -304,8 +291,6 @@ def test_statistics_of_a_fit_that_ended_early_warn(fit):
     assert tried > 4
 
 
-# Intervals
-
 # the roots of R's profile log likelihood, by clm with offsets and uniroot
 WINE_PROFILE = [[1.50974834109, 3.59518822962], [0.615786795724, 2.492392291387]]
 HOUSING_PROFILE = [
@@ -332,8 +317,7 @@ def test_profile_intervals_are_those_of_R(rows, expected):
 )
 @links
 def test_at_the_ends_of_a_profile_the_ratio_test_is_undecided(link, options, level):
-    """Compare with fits that have the feature as an offset, which know nothing of
-    profiles."""
+    """Compare with fits that have the feature as an offset."""
     model = fitted(MADE, link=link, **options)
     ends = model.confint(level, method="profile")
     cut = scipy.stats.chi2.ppf(level, 1)
@@ -403,8 +387,7 @@ def test_an_end_far_from_the_estimate_is_found():
 
 @pytest.mark.parametrize(("last", "level"), [(2.0, 0.99), (3.0, 0.95), (3.0, 0.99)])
 def test_profiles_pass_where_the_only_curvature_is_negative(last, level):
-    """The Hessian of the one parameter left, scaled, is -1 there: a shift of 1 leaves
-    nothing but rounding."""
+    """The Hessian, scaled, is -1 there: a shift of 1 leaves nothing but rounding."""
     x, y = with_outlier(last)
     model = ordinal.fit_pom(x, y, link="cauchit", tol=1e-8)
     ends = model.confint(level, method="profile")
@@ -434,9 +417,6 @@ def test_odds_ratios_are_exponentials():
         inference.odds_ratios(fitted(WINE, link="probit"))
     with pytest.raises(ValueError, match="this model has scale effects"):
         inference.odds_ratios(fitted(WINE, scale=[0]))
-
-
-# Tests of models
 
 
 def test_ratio_tests_are_those_of_R():
@@ -639,9 +619,6 @@ def test_what_tests_of_proportional_odds_refuse():
     ).all()
 
 
-# Marginal effects
-
-
 def mean_probabilities(model, x, X, offset, share):
     """Compute the Hessian of the ranks, at any parameters, by the oracle."""
     Z = (
@@ -746,9 +723,6 @@ def test_a_model_shows_what_it_has_found():
     assert ", ... (9)\n" in repr(many)
 
 
-# Tables with categories, and formulas
-
-
 def test_effects_of_categories_are_between_levels():
     """Compare with R, from the mean probabilities with Infl High and with Infl Low."""
     table = housing_table()
@@ -796,8 +770,7 @@ def test_tests_of_proportional_odds_are_of_whole_categories():
 
 @pytest.mark.parametrize("link", ["logit", "cloglog"])
 def test_effects_through_a_formula_by_differences(link):
-    """Compute effects of a number in a logarithm, a product and an offset, by the
-    probabilities of tables in which it was moved."""
+    """Compare with the probabilities of tables in which a number was moved."""
     data = pd.DataFrame({
         "size": MADE.X[:, 0] + 4, "rate": MADE.X[:, 1], "new": MADE.X[:, 2] > 0,
         "kind": np.where(np.arange(120) % 3 == 0, "a", "b"), "y": MADE.y,
@@ -856,9 +829,6 @@ def test_sparse_rows_have_the_inference_of_dense_ones():
         for a, b in zip(ask(ours).values(), ask(theirs).values(), strict=True):
             if a.dtype.kind == "f":
                 assert_allclose(a, b, rtol=1e-5, atol=1e-9)
-
-
-# What has no inference, and what has not the training rows
 
 
 CALLS = {

@@ -298,13 +298,6 @@ def test_too_few_steps_and_a_tolerance_below_rounding_are_told():
     assert max(path.gaps) < 1e-11
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_a_path_is_worth_a_few_newton_steps_a_penalty(kind):
-    X, y = rows(300, 12)
-    path = ordinal.fit_pom_path(kind(X), y, n_lambdas=50)
-    assert sum(model.convergence.n_iter for model in path.models) <= 3 * len(path)
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -340,19 +333,6 @@ def test_a_path_of_a_search_is_a_row_of_fits():
         assert a.predictor.dropped == b.predictor.dropped
         assert a.convergence.primal == pytest.approx(b.convergence.primal, abs=1e-8)
         assert_allclose(a.cumulative_proba(Z), b.cumulative_proba(Z), atol=1e-4)
-
-
-@pytest.mark.slow("a path and twenty fits")
-def test_points_with_absolute_values_are_begun_at_one_another():
-    X, y = rows(200, 20)
-    points = [{"l1": l1} for l1 in np.geomspace(1e-3, 0.1, 20)]
-    models, _ = path_of(ordinal.fit_pom).fit(X, y, points, None, None, l2=1e-3)
-    assert {model.statistics.l2 for model in models} == {1e-3}
-    steps, first = (
-        sum(model.convergence.n_iter for model in of) for of in (models, models[-1:])
-    )
-    alone = sum(ordinal.fit_pom(X, y, **p, l2=1e-3).convergence.n_iter for p in points)
-    assert first < steps < alone / 2
 
 
 def test_paths_are_refused_as_single_fits_are():
@@ -395,8 +375,7 @@ def test_time_is_looked_at_before_columns_are_copied_and_their_hessian_made(
 
 
 def test_no_pass_over_the_rows_is_made_once_time_is_up(up_after, monkeypatch):
-    """The point without features has been certified: the penalties on the way to the
-    last one change its bound alone."""
+    """The penalties on the way to the last one change the bound alone."""
     X, y = sample(900, 12, noise=3.0)
     passes, best = [], rowwise.with_best_thresholds
 

@@ -72,8 +72,7 @@ def left_out(P, y, coverage, **options):
 
 @given(judged_rows(distinct=True))
 def test_p_values_of_rows_left_out_are_all_ranks(case):
-    """The p-values are (P) of exchangeable rows: of m + 1, each has one of 1/(m + 1) to
-    1."""
+    """Of m + 1 exchangeable rows each has one of 1/(m + 1) to 1."""
     P, y = case
     n = len(y)
     p = left_out(P, y, 0.3)
@@ -323,8 +322,7 @@ def test_probabilities_that_a_model_lacks_are_refused():
 
 
 def test_thresholds_out_of_order_are_taken_in_order():
-    """The distance is that of `predict`: the rank that is predicted is at the distance
-    0."""
+    """The rank that is predicted is at the distance 0."""
     X, y = sample(60, 4, noise=1.0)
     model = ordinal.fit_svorim(X, y)
     b = model.thresholds

@@ -34,8 +34,6 @@ from ordinal.exceptions import ConvergenceWarning
 from ordinal.models import Status
 from ordinal.npsvor import admm as npsvor_admm
 
-# Links: what they compute
-
 
 class Scored(NamedTuple):
     """Rows with a score, or with a distance to every rank."""
@@ -136,9 +134,6 @@ def test_softmax_probabilities_are_those_of_the_formula(distance, offsets, slope
         # exp of a sum that rounds at the size of its terms
         rtol = 1e-15 * (9 + np.abs(z).max())
         assert np.all(np.abs(row - exact) <= rtol * exact + 1e-300)
-
-
-# Links: what they are fitted to
 
 
 def targets(case):
@@ -286,9 +281,6 @@ def test_a_constant_score_is_not_used(softmax, value):
     assert_array_equal(link(other), link(score))
 
 
-# Rules
-
-
 @st.composite
 def probabilities(draw):
     """(n, r) multiples of 1/64, which add up without rounding and often tie."""
@@ -309,9 +301,6 @@ def test_rules_by_brute_force(P, data):
         assert median == min(k for k in range(r) if sum(row[: k + 1]) >= 0.5)
         expected = [sum(row[j] * cost[j, k] for j in range(r)) for k in range(r)]
         assert cheapest == min(k for k in range(r) if expected[k] == min(expected))
-
-
-# Folds
 
 
 @st.composite
@@ -510,8 +499,6 @@ def test_a_part_and_the_rows_left_out_are_the_whole(form):
         seen.extend(rows)
     assert_array_equal(np.sort(seen), np.flatnonzero(fold >= 0))
 
-
-# Models
 
 SVOR = {
     "svorim": functools.partial(fit_svorim, C=3.0, n_threads=1),

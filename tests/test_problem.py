@@ -3,6 +3,7 @@
 import copy
 import pickle
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -38,44 +39,42 @@ def refused(error, message):
     return pytest.raises(error, match=f"^{message}")
 
 
+SIZES = ["small", "medium", "large"]
+ORDERED = pd.Categorical(["large", "small"], categories=SIZES, ordered=True)
+
+
 @pytest.mark.parametrize(
-    ("y", "classes", "rank"),
+    ("y", "given", "classes", "rank"),
     [
-        ([7, -2, 7, 4], [-2, 4, 7], [2, 0, 2, 1]),
-        ([True, False], [False, True], [1, 0]),
-        ([2.0, 1.0, 2.0], [1.0, 2.0], [1, 0, 1]),
-        (np.array([3, 200], np.uint8), [3, 200], [0, 1]),
-        (np.array([3, 1], ">i2"), [1, 3], [1, 0]),
-        (pd.Series([5, 3], index=[8, 9]), [3, 5], [1, 0]),
-        (pd.Series([5, 3], dtype="Int64"), [3, 5], [1, 0]),
-        (pl.Series([5, 3]), [3, 5], [1, 0]),
+        ([7, -2, 7, 4], None, [-2, 4, 7], [2, 0, 2, 1]),
+        ([True, False], None, [False, True], [1, 0]),
+        ([2.0, 1.0, 2.0], None, [1.0, 2.0], [1, 0, 1]),
+        (np.array([3, 200], np.uint8), None, [3, 200], [0, 1]),
+        (np.array([3, 1], ">i2"), None, [1, 3], [1, 0]),
+        (pd.Series([5, 3], index=[8, 9]), None, [3, 5], [1, 0]),
+        (pd.Series([5, 3], dtype="Int64"), None, [3, 5], [1, 0]),
+        (pl.Series([5, 3]), None, [3, 5], [1, 0]),
+        (ORDERED, None, SIZES, [2, 0]),
+        (pd.Series(ORDERED), None, SIZES, [2, 0]),
+        (pd.Series(ORDERED), SIZES[::-1], SIZES[::-1], [0, 2]),
+        (pl.Series(["large", "small"], dtype=pl.Enum(SIZES)), None, SIZES, [2, 0]),
+        *[
+            (kind(["large", "small"]), SIZES, SIZES, [2, 0])
+            for kind in (
+                list, np.array, partial(np.array, dtype=object), pd.Series,
+                pd.Categorical, pl.Series, partial(pl.Series, dtype=pl.Categorical),
+            )
+        ],
     ],
-)
-def test_numbers_are_ranked_by_value(y, classes, rank):
-    found, of_rows = ranks(y)
+)  # fmt: skip
+def test_labels_are_ranked_by_value_by_their_type_or_by_classes(
+    y, given, classes, rank
+):
+    found, of_rows = ranks(y, classes=given)
     assert_array_equal(found, classes)
     assert_array_equal(of_rows, rank)
-    assert found.dtype == np.asarray(y).dtype
-
-
-SIZES = ["small", "medium", "large"]
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        pd.Categorical(["large", "small"], categories=SIZES, ordered=True),
-        pd.Series(pd.Categorical(["large", "small"], categories=SIZES, ordered=True)),
-        pl.Series(["large", "small"], dtype=pl.Enum(SIZES)),
-    ],
-    ids=["Categorical", "Series", "Enum"],
-)
-def test_ordered_categoricals_bring_their_order(y):
-    classes, rank = ranks(y)
-    assert_array_equal(classes, SIZES)
-    assert classes.dtype.kind == "U"
-    assert_array_equal(rank, [2, 0])
-    assert_array_equal(ranks(y, classes=SIZES[::-1])[1], [0, 2])
+    numbers = not isinstance(classes[0], str)
+    assert found.dtype == np.asarray(y).dtype if numbers else found.dtype.kind == "U"
 
 
 def test_categoricals_of_numbers_and_classes_rank_them():
@@ -95,25 +94,6 @@ def test_categoricals_of_numbers_and_classes_rank_them():
         fit([*"abcdefghijklm"])
     with refused(ValueError, "the sum of sample_weight must be between 1e-50 and"):
         fit([0, 1], sample_weight=[1e308, 1e308], class_weight="balanced")
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        list,
-        np.array,
-        lambda y: np.array(y, dtype=object),
-        pd.Series,
-        pd.Categorical,
-        pl.Series,
-        lambda y: pl.Series(y, dtype=pl.Categorical),
-    ],
-)
-def test_strings_are_ranked_by_classes(kind):
-    classes, rank = ranks(kind(["large", "small"]), classes=SIZES)
-    assert_array_equal(rank, [2, 0])
-    assert_array_equal(classes, SIZES)
-    assert classes.dtype.kind == "U"
 
 
 @pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.0.0", reason="numpy 1")

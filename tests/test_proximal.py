@@ -182,9 +182,7 @@ def test_sums_are_those_of_the_formulas(seed):
 
 @pytest.mark.slow("thousands of rows")
 def test_the_curvature_of_many_chunks_and_tiles():
-    """More rows move than one product takes, in some chunks none, on more columns than
-    a tile has.
-    """
+    """More rows move than one product takes, and in some chunks none."""
     rng, n, m = np.random.default_rng(5), 4 * CHUNK + 9, 150
     Z, y = 0.01 * rng.normal(size=(n, m)), rng.integers(0, 3, n).astype(np.int32)
     Z[CHUNK : 2 * CHUNK, 0] = 1e3  # far beyond their last kink
@@ -207,8 +205,7 @@ def test_the_curvature_of_many_chunks_and_tiles():
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 def test_thresholds_are_the_best(seed, ordered):
-    """A sum of piecewise linear functions is least where one of them turns, in order
-    too."""
+    """A sum of piecewise linear functions is least where one of them turns."""
     rng = np.random.default_rng(seed)
     n = 7
     Z, y = rng.normal(size=(n, 1)), rng.integers(0, 3, n).astype(np.int32)
@@ -293,8 +290,7 @@ def test_npsvor_agrees(C):
 
 @pytest.mark.parametrize("far", [-1e3, -10.0, 0.0, 10.0, 1e3])
 def test_thresholds_on_which_no_multiplier_depends_find_back(far):
-    """A sum whose slope is far steeper on one side is nearly flat on the other, far
-    behind its minimum."""
+    """The sum is nearly flat far behind its minimum."""
     Z, y = made(n=60, r=4, m=12)
     losses = npsvor_losses(0, 4, 1.0, 0.1)
     table = losses.table.copy()
@@ -318,8 +314,7 @@ def test_a_dual_value_is_of_no_negative_multiple():
 
 
 def machines(rng, n):
-    """(losses, rank) of SVC, of SVR, whose losses differ from row to row, and of no
-    paper's."""
+    """(losses, rank) of SVC, of SVR, and of no paper's."""
     C, value, each = 2.0, rng.normal(size=n), np.arange(n, dtype=np.int32)
     sign = np.where(rng.random(n) < 0.4, 1, -1)
     yield svor_losses("svorim", 2, C), (sign > 0).astype(np.int32)
@@ -363,8 +358,7 @@ def test_weak_duality(kind, seed):
 
 @pytest.mark.parametrize("method", SVOR)
 def test_a_known_point_ends_a_fit_whose_multipliers_are_good(method):
-    """No step is taken, wherever else the fit is: with a tiny sigma, multipliers stay
-    what they are."""
+    """No step is taken: with a tiny sigma, multipliers stay what they are."""
     Z, y = made()
     losses = svor_losses(method, 4, 1.0)
     sums = sums_of(Z, y, losses)
@@ -385,8 +379,7 @@ def test_a_known_point_ends_a_fit_whose_multipliers_are_good(method):
 
 @pytest.mark.slow("a fit to the last digit")
 def test_the_end_is_in_double():
-    """Solutions of single precision are certified and refined for the features that
-    predictions use, without making these."""
+    """Solutions of single precision are certified and refined for predictions."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2))
     y = np.digitize(X[:, 0] + 0.3 * rng.normal(size=500), [-0.5, 0.5]).astype(np.int32)

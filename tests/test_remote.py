@@ -158,8 +158,7 @@ def test_bytes_do_not_depend_on_who_holds_or_loses_rows(method, lose, groups):
 
 @rows_keep_their_bytes
 def test_bytes_do_not_depend_on_what_a_worker_has_room_for():
-    """Features of other rows are kept where there are other parts; those that are made
-    anew, of the rows that move alone, have the same bytes."""
+    """Features are kept where there are other parts, or made anew."""
     rng = np.random.default_rng(3)
     sizes = [CHUNK + 100, 3000, CHUNK]
     X = rng.normal(size=(sum(sizes), 3))
@@ -225,8 +224,7 @@ moves = st.lists(
 
 @given(moves, st.integers(0, 12))
 def test_dropped_events_are_overwritten(names, known):
-    """A part that made all moves, and one that knew some of them and hears only of what
-    those that are needed, have the same state."""
+    """A part that heard of all moves and one that heard of the needed ones agree."""
     rng = np.random.default_rng(0)
     Z, y = rng.normal(size=(30, 2)), rng.integers(0, 3, 30).astype(np.int32)
     given_ = {

@@ -184,8 +184,7 @@ def test_searches_say_that_they_scored_infinity_and_why():
 
 
 def test_every_metric_is_finite_where_it_is_defined():
-    """Infinite or undefined are the losses of ranks that no training row has, and
-    correlations with predictions that are all equal."""
+    """Losses of ranks without training rows may be infinite, correlations undefined."""
     folds, names = folds_without_a_rank(), get_args(Loss) + get_args(Gain)
     result = ordinal.compare(
         OF_RARE, RARE, methods=["constant-mode", "pom"], cv=folds,

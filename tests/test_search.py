@@ -106,9 +106,6 @@ def same(a, b):
     assert (a.best, a.one_se) == (b.best, b.one_se)
 
 
-# What is computed
-
-
 @pytest.mark.parametrize(
     "fit",
     [
@@ -248,9 +245,6 @@ def test_a_method_joins_by_registering_its_path(monkeypatch):
     assert calls == expected * 2
 
 
-# Probabilities
-
-
 @pytest.mark.parametrize("wrap", [False, True], ids=["option", "partial"])
 def test_links_are_calibrated_for_the_refit_and_for_scores_that_need_them(wrap):
     calls = []
@@ -296,9 +290,6 @@ def test_a_function_that_asks_for_probabilities():
     )  # fmt: skip
     assert found.scoring == "own_rps"
     assert_allclose(found.scores, found.others["rps"])
-
-
-# Files
 
 
 def test_a_selection_is_saved_with_all_that_it_holds(tmp_path):
@@ -351,9 +342,6 @@ def test_a_file_cannot_hold_a_function(tmp_path):
     with pytest.raises(TypeError, match=r"kernel.* a model file holds data only"):
         found.save(tmp_path / "found.npz")
     assert list(tmp_path.iterdir()) == []
-
-
-# Choice
 
 
 def test_fits_of_any_arguments_and_failures():
@@ -427,9 +415,6 @@ def test_one_standard_error_is_the_simplest_point_within_it():
     )
 
 
-# Searches
-
-
 def test_coarse_to_fine_is_the_papers_protocol():
     found = select(ordinal.fit_svorim, X, y, search=CoarseToFine(), cv=2, refit=False)
     assert len(found.points) == 129
@@ -482,9 +467,6 @@ def test_points_that_were_tried_are_not_tried_again():
 
     found = select(ordinal.fit_svorim, X, y, search=Twice(), refit=False)
     assert [p["C"] for p in found.points] == [1.0, 2.0, 3.0]
-
-
-# Where it runs
 
 
 class Shuffled:
@@ -650,9 +632,6 @@ def test_a_search_survives_the_loss_of_its_file(monkeypatch, tmp_path, start):
         careless = Careless(pool, tmp_path)
         same(select(ordinal.fit_svorim, X, y, executor=careless, **options), here)
     assert careless.submitted > 8
-
-
-# Nested hold-outs and the store
 
 
 def equal(a, b):
@@ -930,9 +909,6 @@ def test_a_record_that_is_none_of_ours_is_no_status():
     assert found.status.tolist() == [["fitted"] * 2]
 
 
-# Default searches, names, points drawn at random, successive halving
-
-
 def test_a_name_and_its_grid_are_the_default_search():
     grid = registry.method_of(ordinal.fit_svorim).grid
     want = select(ordinal.fit_svorim, X, y, search=Grid(**grid), cv=2)
@@ -1044,22 +1020,6 @@ def test_samples_are_scored_on_their_share_and_the_larger_keep_a_third():
     assert set(CALLS) == {(2223, 5000), (6667, 6667), (20_000, 20_000)}
 
 
-@pytest.mark.slow("fits of thousands of rows")
-def test_small_samples_are_fitted_without_the_basis():
-    X, y = sample(1200, r=3, seed=1)
-    grid = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.03, 0.3]}
-    options = {"search": grid, "halving": True, "refit": False}
-    whole = select("svorim", X, y, **options)
-    # 320 rows of 960: at most five times as many as the basis has
-    found = select("svorim", X, y, basis=64, **options)
-    few = select("svorim", X, y, basis=63, **options)
-    dropped = found.rows == 320
-    assert 0 < dropped.sum() < 8
-    assert_array_equal(found.scores[dropped], whole.scores[whole.rows == 320])
-    assert (found.scores[~dropped] != whole.scores[~dropped]).any()
-    assert (few.scores[few.rows == 320] != whole.scores[whole.rows == 320]).any()
-
-
 def test_points_without_a_finite_score_on_a_sample():
     X, y = np.zeros((4200, 1)), np.repeat([0, 1, 2], 1400)
     found = select(
@@ -1079,9 +1039,6 @@ def test_points_without_a_finite_score_on_a_sample():
     X, y = sample(900, r=3, seed=1)
     found = select(fit, X, y, search={"label": [0, 1]}, halving=True, cv=3)
     assert found.rows.tolist() == [600, 600]
-
-
-# Progress
 
 
 def told(stream, monkeypatch):
@@ -1118,9 +1075,6 @@ def test_progress_appears_by_itself_on_a_terminal_only(monkeypatch):
     assert "30/30 fits" in said(Terminal(), 0.0)
     assert said(Terminal(), math.inf) == ""
     assert said(io.StringIO(), 0.0) == ""
-
-
-# Splits of one's own
 
 
 class Halves:
@@ -1185,9 +1139,6 @@ def test_a_splitter_is_given_the_numbers_of_sparse_rows():
 def test_bad_arguments_of_nested(options, error, message):
     with pytest.raises(error, match=message):
         nested(ordinal.fit_svorim, X, y, **{"search": GRID, **options})
-
-
-# Arguments
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,7 @@ def test_a_kink_holds_variables_at_zero():
 
 
 def pairs_of_ranks(n=600, r=4, C=30.0, shuffled=False, gamma=0.5):
-    """X, and C-SVC of each two of r ranks over its K, whose rows lie together unless
-    they are shuffled."""
+    """X, and C-SVC of each two of r ranks over its K, shuffled or not."""
     X, y = sample(n, r, seed=5)
     if not shuffled:
         order = np.argsort(y, kind="stable")

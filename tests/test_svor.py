@@ -169,9 +169,6 @@ def assert_same_optimum(a, b, X, other_X=None):
         assert_allclose(a.thresholds[has], b.thresholds[has], atol=apart + 1e-9)
 
 
-# Optimality
-
-
 @every_method
 @given(case=svor_cases())
 def test_the_model_is_optimal(method, case):
@@ -193,9 +190,6 @@ def test_convex_costs_order_the_thresholds_to_the_last_bit(case, early):
     b = model.thresholds
     assert np.all(b[1:] >= b[:-1])
     assert model.disorder == ()
-
-
-# Other solvers
 
 
 @pytest.mark.parametrize("method", ["svorim", "svorex", "shashua_levin"])
@@ -353,9 +347,6 @@ def test_svorim_with_the_cost_of_neighbours_is_shashua_and_levin(case):
     assert solution(a) == solution(b)
 
 
-# Ranks without rows
-
-
 @every_method
 def test_a_rank_without_rows_does_not_disorder_the_thresholds(method):
     """f is nearly 0 here, and b_j is drawn to the side with more rows."""
@@ -381,9 +372,6 @@ def test_a_rank_without_rows_is_not_predicted_by_a_disordered_model(classes):
     )
     scores = [[low - 1], [low], [0.5 * (low + high)], [high], [high + 1]]
     assert set(inside.predict(scores).tolist()) <= {0, 1, 3}
-
-
-# Labels and predictions
 
 
 def test_thresholds_are_named_by_the_labels_on_their_sides():
@@ -425,9 +413,6 @@ def test_predict_counts_the_thresholds_that_a_score_reaches():
     assert len(with_scores([0.0011, 0.0, 1.0], range(4)).disorder) == 1
 
 
-# Missing entries, sparse rows
-
-
 @every_method
 def test_a_start_finds_its_rows(method):
     X, y = sample(40, 3, d=60)
@@ -466,30 +451,15 @@ def test_a_model_without_support_has_scores_of_zero(method, tmp_path):
         assert again.convergence.converged
 
 
-# Threads, blocks, tolerances
-
-
 def svor_case(method, X, y, *, kernel, C, weight=None, cost=None):
     weight = np.ones(len(y)) if weight is None else weight
     X = np.asarray(X, dtype=float)
     return SvorCase(method, X, np.array(y), max(y) + 1, kernel, C, weight, cost)
 
 
-@functools.cache
-def medium(method, noise=0.5):
-    """A case that takes several blocks of 64, and its K; noise ties thresholds."""
-    X, y = sample(400, 5 if noise < 1 else 8, noise=noise)
-    kernel = kernels.RBF(0.3)
-    return svor_case(method, X, y, kernel=kernel, C=30.0), kernel(X, X)
-
-
-# Warm start
-
-
 @given(svor_cases(C=moderate), st.data())
 def test_a_start_changes_the_way_and_not_the_end(case, data):
-    """Start at a model of another method, another C and some of the rows, in another
-    order."""
+    """Start at another method and C, at some of the rows in another order."""
     n = len(case.y)
     order = np.array(data.draw(st.permutations(range(n))))
     rows = order[: data.draw(st.integers(2, n))]
@@ -501,18 +471,6 @@ def test_a_start_changes_the_way_and_not_the_end(case, data):
     assume(part.held.size >= 2)
     start = fit(part)
     assert_same_optimum(fit(case, start=start), fit(case), case.X)
-
-
-@pytest.mark.parametrize("C", [3.0, 29.97, 300.0])
-@every_method
-def test_a_start_from_another_C(method, C):
-    case, _ = medium(method)
-    near = fit(case._replace(C=C), tol=1e-3)
-    cold = fit(case, tol=1e-3)
-    warm = fit(case, tol=1e-3, start=near)
-    assert_same_optimum(warm, cold, case.X)
-    if 29 < C < 31:
-        assert warm.convergence.n_iter < cold.convergence.n_iter / 4
 
 
 def test_a_start_knows_zeros_of_either_sign_and_columns_of_csr_rows():
@@ -554,9 +512,6 @@ def test_a_start_of_another_problem_is_refused(change, error, message):
     options = {"X": X, "start": model, **change}
     with pytest.raises(error, match=f"^{message}$"):
         fit_svorim(options.pop("X"), y, **options)
-
-
-# Stopping and reporting
 
 
 # Directions in which beta, and so f, does not move: a step up at one threshold and down
@@ -601,9 +556,6 @@ def test_a_kernel_that_is_not_positive_is_called_indefinite(method):
     assert beta @ K @ beta > 0
 
 
-# Models as values
-
-
 def test_a_model_keeps_only_rows_that_it_uses():
     X, y = sample(200, 3, noise=0.1)
     model = fit_svorim(X, y, C=10.0)
@@ -619,9 +571,6 @@ def test_a_model_file_that_contradicts_itself_is_refused(old, new, tmp_path):
     model = fit_svorim(*sample(40, 3))
     with pytest.raises(ValueError, match="is not an ordinal model file"):
         load_edited(model, tmp_path, {"header": replaced_once(old, new)})
-
-
-# Limits of time
 
 
 @pytest.mark.usefixtures("counted_clock")

@@ -163,8 +163,7 @@ def test_nothing_is_sent_to_a_stream_before_an_error():
 
 
 def test_a_descriptor_is_written_to_where_it_is(folder):
-    """Output after `>> log` neither replaces the log nor is written from its
-    beginning."""
+    """Output after `>> log` is written to the end of the log."""
     log = folder / "log"
     log.write_bytes(b"before ")
     with open(log, "ab") as file:

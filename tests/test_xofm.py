@@ -65,9 +65,6 @@ def solution(model):
     return b"".join(part.tobytes() for part in parts)
 
 
-# The sum over pairs
-
-
 @given(
     st.integers(2, 5).flatmap(
         lambda r: st.tuples(
@@ -105,9 +102,6 @@ def test_far_scores_keep_the_digits_of_their_differences():
         U, np.argsort(U), y, np.ones(4), 2, 1.0, slope, *scratch
     )
     assert_allclose(loss, xofm_pairs(U, y, np.ones(4), 1.0)[0], rtol=1e-14)
-
-
-# The score and its gradient
 
 
 @given(xofm_cases(), st.integers(0, 99))
@@ -179,9 +173,6 @@ def test_quantile_knots_are_those_of_rows_written_out(x, pieces, data):
         quantile = np.quantile(written, k / pieces, method="inverted_cdf")
         if not np.isclose(written.size * k / pieces % 1, [0, 1], atol=1e-9).any():
             assert quantile in knots
-
-
-# Optimality
 
 
 def objective_of(model, case):
@@ -295,9 +286,6 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
     assert_allclose(moved.V[has_rows], W[has_rows, 1:5], atol=1e-12)
 
 
-# Penalties, monotone features
-
-
 def product(n=300, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(n, 3))
@@ -340,9 +328,6 @@ def test_a_monotone_feature_by_name_or_by_place():
     assert_array_equal(wrong.monotone, [1, 0, 0])
     assert wrong.convergence.primal > free.convergence.primal + 0.01
     assert np.ptp(wrong.score_functions()[0].score) < 1e-3
-
-
-# Predictions
 
 
 @given(xofm_cases(), st.floats(-1, 1))
@@ -397,8 +382,7 @@ def test_labels_are_of_the_largest_share_and_probabilities_of_the_link():
 
 
 def test_the_link_is_fitted_to_scores_of_rows_left_out():
-    """Held-out rows are less sure than training rows, and the link knows: on new rows
-    its log loss is near the best that any link of these scores could have."""
+    """On new rows its log loss is near the best that any link could have."""
     X, y = sample(400, 4, noise=1.0)
     new, ranks = sample(4000, 4, noise=1.0, seed=1)
     model = fit_xofm(X, y, probability=True, n_intervals=8)
@@ -414,8 +398,7 @@ def test_the_link_is_fitted_to_scores_of_rows_left_out():
 
 
 def test_scores_of_two_models_are_put_in_one_unit():
-    """A shift of the training scores of a model is a shift of what they mean, and so is
-    their unit."""
+    """A shift of the training scores is a shift of what they mean."""
     X, y = sample(80, 4)
     model = fit_xofm(X, y)
     U = model.decision_function(X)
@@ -449,9 +432,6 @@ def test_words_and_gaps_have_probabilities():
     P = model.predict_proba(frame)
     assert (P.argmax(axis=1) == y).mean() > 0.9
     assert model.link.slope > 0
-
-
-# Tables
 
 
 def frame_columns():
@@ -539,9 +519,6 @@ def test_a_column_that_says_nothing_is_no_trouble(column):
     assert np.isfinite(model.decision_function(np.full((1, 4), np.nan))).all()
 
 
-# Explanations
-
-
 @given(xofm_cases())
 def test_contributions_add_up_to_the_score(case):
     model = fit(case, max_iter=20)
@@ -572,8 +549,7 @@ def test_contributions_add_up_to_the_score(case):
 
 
 def curves_of(model, X):
-    """Return what each feature of each row has of u and V, (n, d, 1 + k), by the
-    encoding."""
+    """Return what each feature of each row has of u and V, by the encoding."""
     phi, feature = encode(model, X)
     pieces = np.column_stack([model.u, model.V])
     d = X.shape[1]
@@ -695,9 +671,6 @@ def test_interactions_by_name_by_number_and_by_strength():
         model.interactions(top=0)
 
 
-# Threads, seeds, limits
-
-
 def test_a_seed_matters_to_factors_alone():
     X, y = sample(60, 3)
     a, b = (fit_xofm(X, y, rng=seed) for seed in (0, 1))
@@ -739,27 +712,10 @@ def test_early_stopping_returns_the_best_for_the_rows_held_out():
     assert sgd.convergence.status is Status.HELD_OUT
 
 
-@pytest.mark.parametrize("tau", [0.3, 1.0, 50.0])
-@pytest.mark.parametrize("monotone", [None, [1, 1, 1]])
-def test_the_default_rate_suits_any_margin(tau, monotone):
-    X, y = sample(60, 4)
-    for pieces in (1, 20):
-        options = {"tau": tau, "monotone": monotone, "n_intervals": pieces}
-        penalties = {"l2_main": 1e-4, "l2_pair": 1e-4}
-        model = fit_xofm(
-            X, y, solver="sgd", n_epochs=30, tol=1e9, **options, **penalties
-        )
-        start = tau**2 / 2  # (P) at U = 0
-        assert model.convergence.primal < start
-
-
 def test_a_rate_that_is_too_large_is_reported():
     X, y = sample(50, 3)
     with pytest.raises(ValueError, match=r"learning_rate=1000 is too large"):
         fit_xofm(X, y, solver="sgd", learning_rate=1000.0, n_epochs=100)
-
-
-# Files, arguments
 
 
 @pytest.mark.parametrize(
@@ -914,9 +870,6 @@ def test_the_order_of_the_columns_changes_no_prediction(seed, order):
     other = fit_xofm(X[:, order], y, monotone=sign[order], **options)
     f, g = model.decision_function(X), other.decision_function(X[:, order])
     assert_allclose(f, g, rtol=0, atol=1e-3 * f.std())
-
-
-# Algorithm 1 of the paper
 
 
 def literal_algorithm_1(X, pieces, u, V, steps, eta, tau, lambda1, lambda2, within):
