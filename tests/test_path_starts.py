@@ -1,4 +1,4 @@
-"""Starts of the points of a path: feasible, and no worse than the last ended."""
+"""Points of a path take what they do not name from the arguments of the fit."""
 
 import pytest
 from internals import path_of
