@@ -501,6 +501,18 @@ def test_unusable_options_are_refused(options, message):
         ordinal.fit_boosting(X, y, **options)
 
 
+def test_a_weight_is_a_count_where_nothing_else_counts_rows():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 8, size=(120, 3)).astype(float)
+    y = np.digitize(X @ [0.5, -0.3, 0.1] + rng.logistic(size=120), [-1, 0.5, 2])
+    w = rng.integers(1, 3, 120)
+    how = {"n_rounds": 20, "min_rows": 1, "l2": 0.0, **PLAIN}
+    weighted = ordinal.fit_boosting(X, y, sample_weight=w, **how).predict_proba(X)
+    rows = np.repeat(np.arange(120), w)
+    written = ordinal.fit_boosting(X[rows], y[rows], **how).predict_proba(X)
+    assert_allclose(weighted, written, atol=1e-6)
+
+
 @pytest.mark.parametrize("options", [{"row_share": 1 / 40}, {"min_rows": 10**12}])
 @pytest.mark.parametrize("n_rounds", ["auto", 3])
 def test_lightgbm_is_given_nothing_that_it_refuses(options, n_rounds, capfd):

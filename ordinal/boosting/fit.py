@@ -155,8 +155,9 @@ def fit_boosting(
         held out together. If all rows are of one group, there are 100 rounds.
     sample_weight : (n,) array-like >= 0, optional
         Weights of the rows in the loss; they are scaled to mean 1. Unlike in other
-        methods, weight 2 is not quite the same as writing the row twice, because bins
-        and `min_rows` count rows.
+        methods, weight 2 is not quite the same as writing the row twice: `l2` is then
+        smaller beside the rows, which are more, and bins, `min_rows` and the folds of
+        n_rounds="auto" count rows.
     class_weight : mapping of labels to weights, or "balanced", optional
         Factors by which the weights of the rows are multiplied, per label; "balanced"
         gives all ranks the same total weight.
