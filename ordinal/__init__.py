@@ -31,7 +31,7 @@ fit_tlssvor, fit_gpor         truncated losses, for wrong labels; Gaussian proce
 
 Modules
 -------
-companions          methods that the literature compares with
+companions          further methods of the literature, for comparison
 model_selection     grids, splits, nested cross-validation
 comparison          tests over several data sets
 inference           tests, intervals and diagnostics of linear models

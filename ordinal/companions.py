@@ -1,4 +1,4 @@
-"""Methods that the literature compares with.
+"""Further methods of the literature, for comparison.
 
 They take the same arguments as the functions of `ordinal` itself, return models with
 the same methods, and go by their names in `compare`, `select`, the command and

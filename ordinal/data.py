@@ -1,6 +1,6 @@
 """Data beyond memory: rows of files in chunks, and their predictions.
 
-A *source of chunks* is any object whose method `blocks()` returns an iterator over
+A source of chunks is any object whose method `blocks()` returns an iterator over
 chunks of rows: (X, y) or (X, y, weight), or X alone for predictions. X is an array, a
 data frame or a sparse matrix, with the same columns in each chunk. Every call must
 return the same rows in the same order; a fit raises ValueError if a later pass does

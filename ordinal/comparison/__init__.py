@@ -1,9 +1,11 @@
 """Comparison of methods: errors on one data set, and tests over several.
 
-methods       compare, and its result, a Comparison
-estimators    classifiers of scikit-learn as methods
-learner       a method as it is compared: parameters, preprocessing, search
-significance  tests of Wilcoxon and Friedman, counts of wins and losses
+The modules of this package:
+
+    methods       compare, and its result, a Comparison
+    estimators    classifiers of scikit-learn as methods
+    learner       a method as it is compared: parameters, preprocessing, search
+    significance  tests of Wilcoxon and Friedman, counts of wins and losses
 """
 
 from .estimators import EstimatorModel

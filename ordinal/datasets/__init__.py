@@ -1,6 +1,8 @@
 """Data sets: three real ones of the package, and the papers' artificial ones.
 
-sets  all of them
+The modules of this package:
+
+    sets    all of them
 """
 
 from .sets import (
