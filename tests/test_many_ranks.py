@@ -4,7 +4,9 @@ grows with the square of the ranks."""
 import functools
 import io
 import pickle
+import sys
 import tracemalloc
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -236,3 +238,22 @@ def test_draws_of_many_ranks_follow_offsets_by_threshold():
     drawn = inference.simulate(model, X, n=200, offset=offset, rng=0)
     expected = model.predict_proba(X, offset=offset) @ model.classes
     assert abs(drawn.mean() - expected.mean()) < 1
+
+
+def test_figures_and_reports_of_many_ranks_leave_out_parts_by_rank(tmp_path):
+    X, y = rows(90, 90)
+    model = fit_pom(X, y)
+    figures = ordinal.plot.scores, ordinal.plot.confusion_matrix
+    for draw in (*figures, ordinal.plot.reliability):
+        with pytest.raises(ValueError, match="draws every rank, and there are 90"):
+            draw(model, X, y)
+    with pytest.raises(ValueError, match="of the probability draws every rank"):
+        ordinal.plot.partial_dependence(model, X, "x1", of="probability")
+    ax = ordinal.plot.partial_dependence(model, X, "x1", at=5)
+    assert (ax.get_ylabel(), len(ax.texts)) == ("score", 0)
+    with patch.dict(sys.modules, {"matplotlib": None}):  # figures are slow
+        model.report(tmp_path / "page.html", X, y)
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert "Tables and figures by rank are for at most 50 ranks" in page
+    assert "<h2>Confusion matrix" not in page
+    assert "<h2>Calibration" in page

@@ -280,7 +280,8 @@ def held_out_size(test_size: float | int, n: int, n_ranks: int) -> int:
         raise ValueError(
             f"test_size={shown(test_size)} asks for {shown(n_test)} test rows; with "
             f"{n} rows and one training row kept for each of the {n_ranks} ranks there "
-            f"can be 1 to {n - n_ranks}"
+            f"can be 1 to {n - n_ranks}: pass another test_size, or fewer ranks, as "
+            "ordinal.preprocessing.Binning makes of numbers"
         )
     return n_test
 

@@ -23,6 +23,7 @@ from .._model.model import innermost
 from .._model.printing import Table, html_notes, html_table
 from .._model.training_rows import share_of_training_rows
 from .._numerics.rows import take
+from ..plot.style import MOST_RANKS
 from ..prediction_sets import conformal
 from .figures import EXTRA, Figures
 
@@ -184,10 +185,13 @@ def _parts(page: Page) -> dict[str, str]:
     parts = {
         "Data": _data(rows, page.rank, page.classes),
         "Errors": _errors(page),
-        "Confusion matrix": draw.confusion() + _confusion(page),
     }
+    is_short = page.classes.size <= MOST_RANKS
+    if is_short:
+        parts["Confusion matrix"] = draw.confusion() + _confusion(page)
     if page.P is not None:
-        parts["Calibration"] = draw.reliability() + _calibration(page.rank, page.P)
+        by_threshold = draw.reliability() if is_short else ""
+        parts["Calibration"] = by_threshold + _calibration(page.rank, page.P)
         parts["Prediction sets"] = _sets(model, rows, page.labels, order)
     try:
         found = model.explain(some)
@@ -224,7 +228,11 @@ def _data(rows: Any, rank: np.ndarray, classes: np.ndarray) -> str:
     labels = list(zip(classes.tolist(), counts.tolist(), share, strict=True))
     n, d = rows.shape
     text = html_notes([f"{n} rows, {d} features, {classes.size} ranks."])
-    text += html_table(("label", "rows", "share"), labels)
+    if len(labels) <= MOST_RANKS:
+        text += html_table(("label", "rows", "share"), labels)
+    else:
+        left = f"Tables and figures by rank are for at most {MOST_RANKS} ranks."
+        text += html_notes([left])
     if not isinstance(rows, Frame):
         return text
     columns = []

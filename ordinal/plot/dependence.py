@@ -26,10 +26,12 @@ from ..model_selection import Selection
 from ..preprocessing.model import within
 from .predictions import finite_thresholds, fitted, has_errors, is_process, score_of
 from .style import (
+    MOST_RANKS,
     PALETTE,
     Axes,
     axes_of,
     category_ticks,
+    check_ranks,
     check_room,
     label_right,
     literal,
@@ -245,7 +247,8 @@ def partial_dependence(
     feature : name or number of a column of X
     ax : matplotlib Axes, optional
     of : {"probability", "score"}, optional
-        Quantity to draw. Default: probabilities if the model has them.
+        Quantity to draw. Default: probabilities if the model has them, and at most 50
+        ranks.
     at : int or (m,) array-like, default 50
         Number of values between the 1st and the 99th percentile of the column (or its
         own values, if these are fewer), or the values themselves. For a column of
@@ -300,7 +303,10 @@ def partial_dependence(
     j = column_number(feature, rows.names, "feature")
     values, is_category = values_along(model, rows, j, at)
     if of is None:
-        of = "probability" if _has_proba(model) else "score"
+        few = model.classes.size <= MOST_RANKS
+        of = "probability" if few and _has_proba(model) else "score"
+    if of == "probability":
+        check_ranks("partial_dependence of the probability", model.classes.size)
     found = dependence_of(model, rows, j, values, is_category, of)
     ax = axes_of(ax, 5.6 + (room_for(len(values)) if is_category else 0), 3.6)
     (_draw_score if of == "score" else _draw_probabilities)(ax, model, found)

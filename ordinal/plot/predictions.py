@@ -19,10 +19,12 @@ from ..model_selection.selection import model_in
 from ..prediction_sets import ConformalModel
 from ..preprocessing.model import within
 from .style import (
+    MOST_RANKS,
     PALETTE,
     Axes,
     axes_of,
     category_ticks,
+    check_ranks,
     legend_below,
     literal,
     name_bars,
@@ -79,12 +81,14 @@ def score_of(model: Any, X: Any) -> np.ndarray:
 def finite_thresholds(model: Model) -> tuple[list[float], list[str]]:
     """Return thresholds on the scale of the score, and the labels on their sides.
 
-    Infinite thresholds, of ranks without rows, are left out; None if the model has no
-    thresholds.
+    Infinite thresholds, of ranks without rows, are left out, and all if they are too
+    many to be told apart; there are none if the model has no thresholds.
     """
     of = innermost(model)
     b = getattr(of, "thresholds", np.empty(0))
     finite = np.flatnonzero(np.isfinite(b))
+    if finite.size >= MOST_RANKS:
+        return [], []
     return b[finite].tolist(), [of.threshold_names[j] for j in finite]
 
 
@@ -157,6 +161,7 @@ def scores(
     'score'
     """
     model = fitted(model)
+    check_ranks("scores", model.classes.size)
     score = score_of(model, X)
     rank, weight = true_ranks(model, y, score.size, sample_weight)
     right = read_labels(model.predict(X), "labels") == model.classes[rank]
@@ -254,6 +259,7 @@ def confusion_matrix(
     ('predicted label', 'true label')
     """
     model = fitted(model)
+    check_ranks("confusion_matrix", model.classes.size)
     predicted = ranks_of(read_labels(model.predict(X), "labels"), model.classes)
     rank, weight = true_ranks(model, y, predicted.size, sample_weight)
     r = model.classes.size
@@ -409,6 +415,7 @@ def reliability(
     ['above 1', 'above 2']
     """
     model = fitted(model)
+    check_ranks("reliability", model.classes.size)
     n_bins = check_count("n_bins", n_bins)
     P = np.asarray(model.predict_proba(X))
     rank, weight = true_ranks(model, y, len(P), sample_weight)

@@ -27,6 +27,7 @@ PALETTE = [
     "#F0E442",
     "#999999",
 ]
+MOST_RANKS = 50  # with a part of a figure each: 400 take minutes, and nobody reads them
 _LARGEST = 1e300  # on an axis
 _LABEL = "label beside the right edge"
 _FEW, _LABEL_INCHES = 8, 0.14  # names of normal size on an axis; that of a small one
@@ -78,6 +79,15 @@ def check_room(name: str, values: np.ndarray) -> None:
     """Raise ValueError for values so large that no axis can show them."""
     far = np.abs(values) > _LARGEST
     check_entries(name, values, ~far, f"lie within {_LARGEST:g} to be drawn")
+
+
+def check_ranks(asked: str, r: int) -> None:
+    """Raise ValueError for a figure with a part per rank if the ranks are too many."""
+    if r > MOST_RANKS:
+        raise ValueError(
+            f"{asked} draws every rank, and there are {r}, more than {MOST_RANKS}: "
+            "group them, as ordinal.preprocessing.Binning does"
+        )
 
 
 def literal(name: object) -> str:
