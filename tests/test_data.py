@@ -2,6 +2,7 @@
 
 import gzip
 import pathlib
+import warnings
 
 import numpy as np
 import pandas
@@ -19,7 +20,7 @@ from ordinal import data
 from ordinal._files import chunks as pieces
 from ordinal._files.chunks import end_of_rows, table_pieces
 from ordinal._model import predicted
-from ordinal.preprocessing import PreprocessedModel
+from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 ROWS = "size,age,stars,kind\n" + "".join(
     f"{k / 8},{-k},{k % 3},{'ab'[k % 2]}\n" for k in range(200)
@@ -83,6 +84,17 @@ def test_blocks_of_a_file(path):
     np.testing.assert_array_equal(problem.rank, frame["kind"] == "a")
     (X,) = next(data.blocks(path, features=["age", "size"]).blocks())
     assert X.names == ("age", "size")
+
+
+def test_names_of_a_file_reach_the_preprocessor_of_a_fit(tmp_path):
+    X = np.random.default_rng(0).normal(size=(3000, 2))
+    table = pandas.DataFrame(X, columns=["a", "b"]).assign(y=(X[:, 0] > 0) * 1)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    source = data.blocks(tmp_path / "t.csv", target="y")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # such as of columns without names
+        model = ordinal.fit_svorim(source, None, basis=20, preprocess=Standardizer)
+    assert model.feature_names == ("a", "b")
 
 
 @pytest.mark.parametrize("piece", [1, 7, 30], indirect=True)

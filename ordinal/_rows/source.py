@@ -29,6 +29,7 @@ import numpy as np
 from .._input.checks import shown
 from .._input.columns import check_shape, feature_names
 from .._input.features import read_features
+from .._input.frame import Frame
 from .._input.labels import row_weights
 from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
@@ -330,8 +331,12 @@ class Reader:
         return read
 
     def _transformed(self, X: Matrix) -> Matrix:
-        """Apply the transformation, if there is one."""
-        return X if self.transform is None else self.transform(X)
+        """Apply the transformation, if there is one, which finds columns by name."""
+        if self.transform is None:
+            return X
+        return self.transform(
+            Frame.of_numbers(X, self.feature_names) if isinstance(X, np.ndarray) else X
+        )
 
     @property
     def _name(self) -> str:
