@@ -414,7 +414,7 @@ def test_weights_order_and_names_of_groups(family):
 
 @pytest.mark.parametrize(
     ("family", "nodes"),
-    [("cumulative", 1), ("cumulative", 7), ("stopping", "auto"), ("adjacent", "auto")],
+    [("cumulative", 1), ("cumulative", 7), ("stopping", 1), ("adjacent", 3)],
 )
 def test_a_group_of_weight_2_is_the_group_twice(family, nodes):
     weight = np.array([1, 2, 1, 3, 1, 1, 2, 1, 1])[np.asarray(WINE["judge"], int) - 1]
