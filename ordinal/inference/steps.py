@@ -53,14 +53,12 @@ Direction = Literal["backward", "forward", "both"]
 
 
 class TermFit(NamedTuple):
-    """Fit with some of the terms.
+    """Fit with some of the terms, in all parts of the model that have their columns.
 
-    `columns` numbers the columns of these terms among those of the design, and `found`
-    is the optimum, a `Minimum` if there are no random effects.
+    `found` is the optimum, a `Minimum` if there are no random effects.
     """
 
     terms: tuple[str, ...]
-    columns: np.ndarray
     found: Any
     loglik: float
     dof: int
@@ -78,13 +76,9 @@ class TermFits:
     Attributes
     ----------
     columns : dict of str to int array
-        Columns of the location by term.
+        Columns by term, in whatever parts of the model they are.
     variables : dict of str to frozenset
         Variables by term; a term contains others that have some of its variables.
-    free : list of str
-        Terms that may be dropped one by one: those without nominal or scale effects.
-    fixed : dict of str to int array
-        Columns of the other terms, in whatever part of the model they are.
     """
 
     def __init__(self, model: Any, asked: str):
@@ -96,23 +90,17 @@ class TermFits:
             )
         self.model, self.asked = model, asked
         self.fit = self._training()
-        self.columns: dict[str, np.ndarray] = model.predictor.features
-        beside = np.union1d(model.predictor.nominal, model.predictor.scale)
-        if model.predictor.coding is None:
-            used = np.union1d(model.predictor.location, beside).tolist()
-            every: dict[str, Any] = {
-                model.predictor.column_names[j]: np.array([j]) for j in used
-            }
-            variables = [(k,) for k in used]
+        own, coding = model.predictor, model.predictor.coding
+        used = np.unique(np.concatenate([own.location, own.nominal, own.scale]))
+        if coding is None:
+            every = {own.column_names[j]: np.array([j]) for j in used.tolist()}
+            variables: Any = [(k,) for k in used.tolist()]
         else:
-            every = {
-                t: np.array(of)
-                for t, of in model.predictor.coding.columns_of_terms.items()
-            }
-            variables = model.predictor.coding.terms
-        self.variables = dict(zip(every, map(frozenset, variables), strict=True))
-        self.fixed = {t: of for t, of in every.items() if np.isin(of, beside).any()}
-        self.free = [t for t in self.columns if t not in self.fixed]
+            every = {t: np.array(of) for t, of in coding.columns_of_terms.items()}
+            variables = coding.terms
+        found = dict(zip(every, map(frozenset, variables), strict=True))
+        self.columns = {t: of for t, of in every.items() if np.isin(of, used).any()}
+        self.variables = {t: found[t] for t in self.columns}
 
     def _training(self) -> Any:
         """Return the training rows of the model."""
@@ -123,10 +111,10 @@ class TermFits:
         loss = self.fit.loss
         point = loss.at(self.fit.x)
         found = Minimum(point, np.zeros_like(point.x), 0.0, Status.CONVERGED, 0)
-        return self._fitted(tuple(self.columns), loss.design.location, found)
+        return self._fitted(tuple(self.columns), found)
 
     def base(self, terms: Iterable[str], argument: str) -> TermFit:
-        """Fit some terms, and those that cannot be dropped; `argument` names them."""
+        """Fit some terms, which are the `argument` of a caller."""
         if isinstance(terms, str):
             raise ValueError(
                 f"{argument} must be a sequence of terms, got {shown(terms)}; for this "
@@ -139,21 +127,25 @@ class TermFits:
                     f"{argument} names {shown(term)}, which is not among the terms "
                     f"{listed(self.columns)}: fit a model with all terms first"
                 )
-        fixed = [t for t in self.columns if t not in self.free]
-        kept = {*chosen, *fixed}
-        return self.without(self.start(), [t for t in self.columns if t not in kept])
+        return self.without(self.start(), [t for t in self.columns if t not in chosen])
 
     def without(self, larger: TermFit, terms: Sequence[str]) -> TermFit:
-        """Fit the terms of a larger fit except some, starting at (1)."""
+        """Fit the terms of a larger fit except some, starting at (1).
+
+        Without terms of the nominal or scale effects, which change other parameters by
+        much, start at the larger fit without their effects.
+        """
         if not terms:
             return larger
         left = tuple(t for t in larger.terms if t not in terms)
         if self.model.statistics.separated.size:  # (1) has no covariance
             return self._fit(left, ())
-        q, qm, _, _ = self.fit.loss.design.sizes
-        dropped = np.isin(larger.columns, self._columns(terms))
-        drop = q + qm + np.flatnonzero(dropped)
+        D, smaller = self._design(larger.terms), self._design(left)
         x, hessian = larger.found.point.x, larger.found.point.hessian
+        if (D.nominal.size, D.scale.size) != (smaller.nominal.size, smaller.scale.size):
+            return self._fit(left, (_between(x, D, smaller),))
+        q, qm, _, _ = D.sizes
+        drop = q + qm + np.flatnonzero(~np.isin(D.location, smaller.location))
         keep = np.setdiff1d(np.arange(x.size), drop)
         # V_kd V_dd^-1 = -H_kk^-1 H_kd
         if hessian.first.size:
@@ -167,64 +159,27 @@ class TermFits:
             moved = np.linalg.solve(H[np.ix_(keep, keep)], into)
         return self._fit(left, (x[keep] + moved, x[keep]))
 
-    def without_everywhere(self, term: str) -> TermFit:
-        """Fit the model without the columns of a fixed term in any of its parts."""
-        D, own = self.fit.loss.design, self.fixed[term]
-        location, nominal, scale = (
-            ~np.isin(part, own) for part in (D.location, D.nominal, D.scale)
-        )
-        design = replace(
-            D,
-            location=D.location[location],
-            nominal=D.nominal[nominal],
-            scale=D.scale[scale],
-        )
-        terms = tuple(t for t in self.columns if t != term)
-        alpha, nu, beta, zeta = D.split(self.fit.x[: D.n_parameters])
-        start = [alpha, nu[:, nominal].ravel(), beta[location], zeta[scale]]
-        found, loglik = self._refit(design, np.concatenate(start))
-        self._warn_unless_optimal(found, terms)
-        x = found.point.x if isinstance(found, Minimum) else found.x
-        return TermFit(terms, design.location, found, loglik, x.size)
-
-    def _refit(self, design: Design, start: np.ndarray) -> tuple[Any, float]:
-        """Fit another design; return its optimum and its log-likelihood."""
-        smaller = self.fit.loss_of(design)
-        at = start if np.isfinite(smaller.at(start).value) else smaller.start()
-        found = refit(smaller, at, self.asked)
-        return found, -design.total * found.point.value
-
     def with_term(self, smaller: TermFit, term: str) -> TermFit:
         """Fit one more term, starting at a smaller fit without an effect of it."""
         terms = tuple(t for t in self.columns if t in (*smaller.terms, term))
-        columns = self._columns(terms)
-        q, qm, _, _ = self.fit.loss.design.sizes
-        x = smaller.found.point.x
-        beta = np.zeros(columns.size)
-        size = smaller.columns.size
-        # The new columns start with coefficients of 0.
-        beta[np.isin(columns, smaller.columns)] = x[q + qm : q + qm + size]
-        start = np.concatenate([x[: q + qm], beta, x[q + qm + size :]])
-        return self._fit(terms, (start,))
+        designs = self._design(smaller.terms), self._design(terms)
+        return self._fit(terms, (_between(smaller.found.point.x, *designs),))
 
     def droppable(self, terms: Collection[str]) -> list[str]:
-        """Return the free terms that no other one of some terms contains."""
-        of, every = self.variables, {*terms, *self.fixed}
-        return [
-            t for t in self.free if t in terms and not any(of[t] < of[u] for u in every)
-        ]
-
-    def droppable_everywhere(self) -> list[str]:
-        """Return the fixed terms that no other term of the model contains."""
-        of, every = self.variables, {*self.columns, *self.fixed}
-        return [t for t in self.fixed if not any(of[t] < of[u] for u in every)]
-
-    def addable(self, terms: Collection[str]) -> list[str]:
-        """Return the free terms of which some terms contain all parts."""
+        """Return those of some terms that no other one of them contains."""
         of = self.variables
         return [
             t
-            for t in self.free
+            for t in self.columns
+            if t in terms and not any(of[t] < of[u] for u in terms)
+        ]
+
+    def addable(self, terms: Collection[str]) -> list[str]:
+        """Return the terms of which some terms contain all parts."""
+        of = self.variables
+        return [
+            t
+            for t in self.columns
             if t not in terms and all(u in terms for u in self.columns if of[u] < of[t])
         ]
 
@@ -250,10 +205,9 @@ class TermFits:
         )
         response = (coding.formula or "y ~").partition("~")[0].strip()
         offsets = [coding.variables[k].name for k in coding.offsets]
-        used = [
-            *fitted.columns,
-            *model.predictor.nominal,
-        ]  # terms of the scale are no part of it
+        smaller = self._design(fitted.terms)
+        # Terms of the scale are no part of the formula.
+        used = [*smaller.location, *smaller.nominal]
         own = [t for t in kept if np.isin(places[t], used).any()]
         text = f"{response} ~ {' + '.join([*own, *offsets]) or '1'}"
         coding = replace(coding, terms=terms, formula=text if coding.formula else None)
@@ -286,38 +240,55 @@ class TermFits:
         frame = self.fit.frame if frame is None else frame
         return x, fields, FitMemory(smaller, x, frame, own, self.fit.again)
 
-    def _columns(self, terms: Sequence[str]) -> np.ndarray:
-        """Return the columns of the location of some terms, increasing."""
-        parts = [self.columns[t] for t in terms]
-        return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]))
+    def _design(self, terms: Collection[str]) -> Design:
+        """Return the design without the columns of the terms that are not given."""
+        D: Design = self.fit.loss.design
+        none = np.zeros(0, np.int64)
+        gone = np.concatenate(
+            [none, *(of for t, of in self.columns.items() if t not in terms)]
+        )
+        location, nominal, scale = (
+            part[~np.isin(part, gone)] for part in (D.location, D.nominal, D.scale)
+        )
+        return replace(D, location=location, nominal=nominal, scale=scale)
 
     def _fit(self, terms: tuple[str, ...], starts: tuple[np.ndarray, ...]) -> TermFit:
         """Fit some terms from the first start at which the loss is finite.
 
         Without any start, begin without effects.
         """
-        loss, columns = self.fit.loss, self._columns(terms)
-        design = replace(loss.design, location=columns)
-        smaller = self.fit.loss_of(design)
+        smaller = self.fit.loss_of(self._design(terms))
         # The quadratic approximation may lead to where thresholds cross.
-        at = starts[0] if starts else smaller.start()
-        if len(starts) > 1 and not np.isfinite(smaller.at(at).value):
-            at = starts[1]
-        found = refit(smaller, at, self.asked)
+        finite = (x for x in starts if np.isfinite(smaller.at(x).value))
+        at = next(finite, None)
+        found = refit(smaller, smaller.start() if at is None else at, self.asked)
         self._warn_unless_optimal(found, terms)
-        return self._fitted(terms, columns, found)
+        return self._fitted(terms, found)
 
     def _warn_unless_optimal(self, found: Any, terms: Sequence[str]) -> None:
         which = f"the fit of {listed(terms) if terms else 'no terms'}"
         warn_unless_optimal(found, self.asked, which)
 
-    def _fitted(
-        self, terms: tuple[str, ...], columns: np.ndarray, found: Minimum
-    ) -> TermFit:
+    def _fitted(self, terms: tuple[str, ...], found: Minimum) -> TermFit:
         loglik = -self.fit.loss.design.total * found.point.value
         if terms == tuple(self.columns):  # of a separated fit it is the supremum
             loglik = max(loglik, self.model.loglik)
-        return TermFit(terms, columns, found, loglik, found.point.x.size)
+        return TermFit(terms, found, loglik, found.point.x.size)
+
+
+def _between(x: np.ndarray, D: Design, other: Design) -> np.ndarray:
+    """Return the parameters x of a design as those of another one of the same table.
+
+    Effects that only the latter has are 0.
+    """
+    alpha, *parts = D.split(x)
+    columns = ((of.nominal, of.location, of.scale) for of in (D, other))
+    out = [alpha]
+    for values, own, there in zip(parts, *columns, strict=True):
+        made = np.zeros((*values.shape[:-1], there.size))
+        made[..., np.isin(there, own)] = values[..., np.isin(own, there)]
+        out.append(made.ravel())
+    return np.concatenate(out)
 
 
 def _model(
@@ -328,8 +299,8 @@ def _model(
     frame: Frame | None,
 ) -> Any:
     """Return the model of a fit whose design has only the given columns, increasing."""
-    D, predictor = fits.fit.loss.design, fits.model.predictor
-    design = replace(D, location=fitted.columns).with_columns(columns)
+    predictor = fits.model.predictor
+    design = fits._design(fitted.terms).with_columns(columns)
     x, fields, memory = fits.refitted(fitted, design, frame)
     in_order = predictor.family == "cumulative"
     of_design = fields_of_design(design, predictor.observed, x, in_order=in_order)
@@ -484,8 +455,6 @@ def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     fits = model._term_fits("drop1")
     start = fits.start()
     others = {t: fits.without(start, [t]) for t in fits.droppable(start.terms)}
-    others |= {t: fits.without_everywhere(t) for t in fits.droppable_everywhere()}
-    others = {t: others[t] for t in fits.variables if t in others}
     return single_terms(fits, start, others, criterion)
 
 
@@ -493,14 +462,15 @@ def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
 def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Table:
     """Test every term of this model by adding it to a smaller one.
 
+    A term that also has nominal or scale effects is added with all of them.
+
     Parameters
     ----------
     model : PomModel, RatioModel or ClmmModel
         Fitted model, or a model of preprocessed columns, an estimator or the result of
         a search that holds one.
     base : sequence of str
-        Terms of the smaller model, which may be empty. Terms with nominal or scale
-        effects are always included.
+        Terms of the smaller model, which may be empty.
     criterion : {"aic", "bic"}, default "aic"
 
     Returns
@@ -552,9 +522,10 @@ def step(
 ) -> Steps:
     """Choose terms of this model by AIC or BIC, step by step.
 
-    Every step drops or adds the term that lowers the criterion most, until none
-    does. Standard errors and tests of the resulting model do not account for the
-    selection: they are too optimistic, and intervals are too short.
+    Every step drops or adds the term that lowers the criterion most, with all its
+    effects, nominal and scale ones included, until none does. Standard errors and tests
+    of the resulting model do not account for the selection: they are too optimistic,
+    and intervals are too short.
 
     Parameters
     ----------

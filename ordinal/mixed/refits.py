@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -374,10 +374,7 @@ class MixedTermFits(TermFits):
         return found
 
     def start(self) -> TermFit:
-        location = self.model.predictor.location
-        return TermFit(
-            tuple(self.columns), location, None, self.model.loglik, self.model.dof
-        )
+        return TermFit(tuple(self.columns), None, self.model.loglik, self.model.dof)
 
     def without(self, larger: TermFit, terms: Sequence[str]) -> TermFit:
         left = tuple(t for t in larger.terms if t not in terms)
@@ -391,15 +388,9 @@ class MixedTermFits(TermFits):
     ) -> TermFit:
         if terms == tuple(self.columns):
             return self.start()
-        columns = self._columns(terms)
-        design = replace(self.fit.loss.design, location=columns)
-        found, loglik = self._refit(design, self.fit.x)
+        found = self.fit.refit(self._design(terms), self.model.family, self.asked)
         self._warn_unless_optimal(found, terms)
-        return TermFit(terms, columns, found, loglik, found.x.size)
-
-    def _refit(self, design: Design, start: np.ndarray) -> tuple[Optimum, float]:
-        found = self.fit.refit(design, self.model.family, self.asked)
-        return found, -found.value
+        return TermFit(terms, found, -found.value, found.x.size)
 
     def refitted(
         self, fitted: TermFit, design: Design, frame: Frame | None
