@@ -1,6 +1,7 @@
 """Ranks known as intervals: against slow likelihoods, and the fits of known ranks."""
 
 import itertools
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import ordinal
 import ordinal.sklearn
 from ordinal import RankIntervals, metrics
+from ordinal.__main__ import main
 from ordinal.exceptions import CollinearColumnsWarning, ConvergenceWarning
 from ordinal.gpor.laplace import Likelihood as GporLikelihood
 
@@ -502,6 +504,18 @@ def test_methods_that_take_no_intervals_refuse_them_by_name():
     ):
         with pytest.raises(TypeError, match="RankIntervals"):
             refused()
+
+
+def test_two_columns_of_ranks_are_answered_by_name(tmp_path, capsys):
+    X, lower, upper = coarse()
+    with pytest.raises(ValueError, match=r"first and last ranks are RankIntervals"):
+        ordinal.fit_pom(X, np.column_stack([lower, upper]))
+    path = tmp_path / "rows.csv"
+    pd.DataFrame({"a": X[:, 0], "low": lower, "top": upper}).to_csv(path, index=False)
+    words = "--method", "pom", "--out", str(tmp_path / "m.npz")
+    with suppress(SystemExit):
+        main(["fit", str(path), "--target", "RankIntervals(low, top)", *words])
+    assert "formula 'RankIntervals(low, top) ~ ...'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -448,7 +448,7 @@ BAD = [  # (X, y, options, error, message)
     (X2, [[0], [1]], {}, ValueError,
      r"^y must be 1-dimensional, got shape \(2, 1\): pass one label each$"),
     (X2, ["low", "high"], {}, TypeError, r"^y holds strings, .* \['high', 'low"),
-    (X2, [0.3, 1.0], {}, ValueError, "^y holds 0.3 in row 0, which is no multiple"),
+    (X2, [0.3, 1.0], {}, ValueError, "^y holds 0.3 in row 0, which is not a multiple"),
     (X2, [0, np.nan], {}, ValueError, "^y(:.* first| holds nan) in row 1"),
     (X2, [0, None], {}, (TypeError, ValueError), "^y.* in row [01]"),
     (X2, [1j, 0], {}, TypeError, "^y must hold integers or strings, got dtype complex"),

@@ -231,6 +231,11 @@ def _check_columns(table: Table, names: Sequence[str]) -> None:
     """
     absent = list(dict.fromkeys(name for name in names if name not in table.names))
     for name in absent:
+        if name.startswith("RankIntervals("):
+            raise ValueError(
+                "the command reads one label per row, and ranks known as intervals "
+                f"have two: fit them in Python, with the formula '{name} ~ ...'"
+            )
         if "," in name and set(parts := cells_of(name)) <= set(table.names):
             raise ValueError(
                 f"{table.path} has no column {shown(name)}: separate the names of "

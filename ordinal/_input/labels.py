@@ -98,7 +98,11 @@ def read_labels(values: Any, name: str, remedy: str = _DROP) -> np.ndarray:
             f"pass the column of the table, such as table[{shown(values)}]"
         )
     if a.ndim != 1:
-        remedy = f": {_of_column(values, name)}" if a.shape[1:] == (1,) else ""
+        remedy = ""
+        if a.shape[1:] == (1,):
+            remedy = f": {_of_column(values, name)}"
+        elif a.shape[1:] == (2,) and name in ("y", "y_true"):
+            remedy = ": two columns of first and last ranks are RankIntervals(a, b)"
         raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}{remedy}")
     if a.dtype.kind in "UT" and not isinstance(values, np.ndarray):
         # numpy turns a list such as [1, "a"] into strings: read its values instead.
