@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array
 from strategies import at_most
 
 import ordinal
@@ -257,3 +258,16 @@ def test_figures_and_reports_of_many_ranks_leave_out_parts_by_rank(tmp_path):
     assert "Tables and figures by rank are for at most 50 ranks" in page
     assert "<h2>Confusion matrix" not in page
     assert "<h2>Calibration" in page
+
+
+@pytest.mark.parametrize("how", [{}, {"robust": True}])
+def test_errors_of_many_intervals_do_not_depend_on_the_form_of_columns(how):
+    X, y = rows(500, 110)
+    rng = np.random.default_rng(2)
+    first = np.maximum(y - rng.integers(0, 4, 500) * (rng.random(500) < 0.3), 0)
+    ranks = ordinal.RankIntervals(first, y)
+    dense_model = fit_pom(X, ranks, **how)
+    sparse_model = fit_pom(csr_array(X), ranks, **how)
+    assert_allclose(dense_model.coef, sparse_model.coef, rtol=1e-6)
+    errors = dense_model.standard_errors, sparse_model.standard_errors
+    assert_allclose(*(e[-3:] for e in errors), rtol=1e-6)

@@ -162,7 +162,7 @@ class DenseColumns:
             for j in range(self.size):
                 z = self.chosen(np.array([j])).dense()[:, 0]
                 out[j] = np.bincount(rank + 1, v * z, T + 2)
-                out[j] += np.bincount(rank, w * z, T + 2)
+                out[j] += np.bincount(lower, w * z, T + 2)
             return out[:, 1:-1]
         for rows, Z in self.blocks():
             # A row of rank t is in the sums of thresholds t and t - 1. Columns 0 and
