@@ -166,6 +166,22 @@ def test_the_calibration_of_a_fold_is_learnt_from_the_others():
         assert_allclose(model.scores[0, k], score, rtol=1e-3)
 
 
+def test_test_sets_that_overlap_calibrate_no_other_fold():
+    """The links of other folds would be learnt from the very rows that are judged."""
+    X, y = sample()
+    for cv in (
+        ordinal.model_selection.stratified_holdout(y, 2, test_size=0.6, rng=0),
+        stratified_kfold(y, 3, rng=0)[:1],
+    ):
+        model = fit_stacking(X, y, ["npsvor"], cv=cv, tune=False)
+        for (train, test), score in zip(cv, model.scores[0], strict=True):
+            alone = ordinal.fit_npsvor(
+                X[train], y[train], probability=True, preprocess=Standardizer
+            )
+            P = alone.predict_proba(X[test])
+            assert_allclose(score, metrics.rps(y[test], P, labels=[0, 1, 2]), rtol=1e-4)
+
+
 def test_members_without_weight_are_dropped():
     X, y = sample()
     model = fit_stacking(X, y, ["constant-median", "pom", "svorim"], tune=False)

@@ -199,9 +199,7 @@ class Search:
         self.rows, self.splits = rows, splits
         self._n_train = min(train.size for train, _ in splits)
         self._halves = self._n_train >= halve_from
-        tests = np.concatenate([test for _, test in splits])
-        apart = len(splits) > 1 and np.unique(tests).size == tests.size
-        self._links = apart and work.shares_links
+        self._links = work.shares_links and are_apart(splits)
         self._orders: dict[tuple[int, int], np.ndarray] = {}
         self.trials = Trials(work.scorers, len(splits))
         self._work, self._space, self._progress = work, space, progress
@@ -339,6 +337,12 @@ class Search:
             Task(*samples[fold], tuple({**replaced, **points[k]} for k in path), others)
             for fold, path in self._requested
         ]
+
+
+def are_apart(splits: Splits) -> bool:
+    """Return whether folds may calibrate one another: no row is tested twice."""
+    tests = np.concatenate([test for _, test in splits])
+    return len(splits) > 1 and np.unique(tests).size == tests.size
 
 
 def splits_of(

@@ -311,8 +311,8 @@ class Work:
         return outcomes
 
     def linked(self, folds: Sequence[FoldValues], k: int) -> Any:
-        """Return the model of fold k with a link fitted to the other folds, if any."""
-        model, others = folds[k][0], [*folds[:k], *folds[k + 1 :]] or folds
+        """Return the model of fold k with a link fitted to the other folds."""
+        model, others = folds[k][0], [*folds[:k], *folds[k + 1 :]]
         return replace(model, link=self.link(model, others))
 
     def link(self, model: Any, folds: Sequence[FoldValues]) -> Any:

@@ -23,7 +23,7 @@ from .._watch.progress import Progress
 from ..model_selection.data import RowArguments, TrainingRows
 from ..model_selection.scheduler import run
 from ..model_selection.scoring import scorers_of
-from ..model_selection.search import Search, halving_from
+from ..model_selection.search import Search, are_apart, halving_from
 from ..model_selection.spaces import Point, Points, Space
 from ..model_selection.splits import Splits
 from ..model_selection.work import Outcome, Task, Work, with_values
@@ -143,10 +143,10 @@ class MemberWork(Work):
         folds = [
             with_values(fold.model, fold.values, fold.X, test)
             for fold, (_, test) in zip(fitted, splits, strict=True)
-            if self.calibrates
+            if self.calibrates and are_apart(splits)
         ]
-        if any(values is None for _, values, _ in folds):
-            # Leave-one-out scores or a function's own way: `probability=True` does it.
+        if self.calibrates and (not folds or any(v is None for _, v, _ in folds)):
+            # Fits calibrate themselves: test sets overlap, or scores leave one out.
             options = {**self.options, "probability": True}
             own = replace(self, options=options, scorers=scorers_of("rps", None))
             space = Points([params])
