@@ -288,6 +288,11 @@ def test_groups_and_sparse_rows():
         ({"progress": -1}, ValueError, "progress must be"),
         ({"sample_weight": [1.0]}, ValueError, "sample_weight"),
         ({"tun": True}, TypeError, "did you mean tune"),
+        (
+            {"methods": "constant-median", "n_threads": 0},
+            ValueError,
+            "n_threads must be",
+        ),
     ],
 )
 def test_bad_arguments(options, error, message):

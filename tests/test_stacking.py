@@ -369,20 +369,29 @@ def test_fits_end_with_the_time(monkeypatch):
     assert 800 < seen[5] <= 1000
 
 
-def test_probabilities_that_are_no_numbers_leave_a_member_out():
-    X, y = sample()
+@pytest.mark.parametrize(
+    ("P", "why"),
+    [
+        (lambda n: np.full((n, 3), np.nan), "finite|nan"),
+        (lambda n: np.full((n, 3), 0.2), "must sum to 1"),
+        (lambda n: np.full((n, 2), 0.5), "expected .*, 3"),
+        (lambda n: [0.5] / n, "unsupported operand"),
+    ],
+)
+def test_what_are_no_probabilities_leaves_its_member_out(P, why):
+    X, y = sample(60)
 
-    class Nan:
+    class Odd:
         def predict(self, X):
             return np.zeros(len(X), int)
 
         def predict_proba(self, X):
-            return np.full((len(X), 3), np.nan)
+            return P(len(X))
 
     def fails(X, y, *, probability=False):
-        return Nan()
+        return Odd()
 
-    with pytest.warns(ConvergenceWarning, match="left out fails: .*nan"):
+    with pytest.warns(ConvergenceWarning, match=f"left out fails: .*({why})"):
         model = fit_stacking(X, y, {"fails": fails, "pom": "pom"}, tune=False)
     assert model.methods == ("pom",)
 

@@ -45,6 +45,7 @@ from .._model.registry import (
 )
 from .._model.registry import methods as registered
 from .._model.views import views
+from .._numerics.threads import resolve_n_threads
 from .._rows.reading import check_in_memory
 from .._watch.monitor import State
 from .._watch.progress import Line, Progress, duration
@@ -644,6 +645,7 @@ def compare(
     X, y, cv = labelled.X, labelled.y, labelled.renumbered(cv)
     sample_weight, groups = labelled.by_row["sample_weight"], labelled.by_row["groups"]
     tune = check_flag("tune", tune)
+    resolve_n_threads(n_threads)  # the baselines would not ask for it
     line = Line.from_argument(progress)
     rng = resolve_rng(rng)
     scorers = scorers_of(scoring, greater_is_better)

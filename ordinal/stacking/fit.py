@@ -271,7 +271,7 @@ def _searched(
             grid = open_grid(work.fit, work.options) if tune else {}
             space = Grid(**grid) if grid else Points([{}])
             members[name] = work.searched(space, splits, score, progress, n_threads)
-        except (ValueError, TypeError, ImportError) as error:
+        except Exception as error:
             late = ValueError("not ready within max_time: raise it")
             failed[name] = late if time.monotonic() > work.until else error
     if not members:
