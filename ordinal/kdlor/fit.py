@@ -132,7 +132,9 @@ class KdlorModel(ScoreModel):
         if isinstance(like, KdlorModel) and min(self.rho, like.rho) > 0:
             ratio = like.rho / self.rho
         scaled = replace(self, thresholds=ratio * self.thresholds)
-        return ScoreModel._link_input(scaled, finite_scores(ratio * f), like)
+        # With slots, dataclass makes a second class, which super() does not know.
+        f = finite_scores(ratio * f)
+        return super(KdlorModel, scaled)._link_input(f, like)
 
 
 _ROUNDING = 1e-13  # rounding error of a slope

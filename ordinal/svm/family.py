@@ -194,7 +194,8 @@ class SvmModel(Hyperplanes):
 
         Ordered hyperplanes that this model lacks are the nearest that it has.
         """
-        values = Hyperplanes._link_input(self, f, like)
+        # With slots, dataclass makes a second class, which super() does not know.
+        values = super(SvmModel, self)._link_input(f, like)
         if self.decomposition != "ordered" or not isinstance(like, SvmModel):
             return values
         below = self.present.cumsum()[np.flatnonzero(like.present)[:-1]] - 1
