@@ -109,14 +109,20 @@ def test_a_path_is_that_of_the_dense_matrix(monkeypatch):
 
 
 @crossing
-@pytest.mark.parametrize("nominal", [(), [1]])
-def test_a_mixed_model_is_that_of_the_dense_matrix(nominal, monkeypatch):
+@pytest.mark.parametrize(
+    ("nominal", "width"), [((), 0), ([1], 0), ((), 3)], ids=["plain", "nominal", "open"]
+)
+def test_a_mixed_model_is_that_of_the_dense_matrix(nominal, width, monkeypatch):
     rng = np.random.default_rng(5)
     (n, ranks), judge = (220, 220) if not nominal else (600, 104), None
     judge = rng.integers(0, n // 5, n)
     X = rng.normal(size=(n, 2))
     y = X @ [1.0, -0.5] + rng.normal(size=n // 5)[judge] + rng.logistic(size=n)
     y = np.argsort(np.argsort(y)) * ranks // n
+    if width:  # some ranks are known as intervals
+        y = y // 2
+        first = y - rng.integers(0, width, n) * (rng.random(n) < 0.3)
+        y = ordinal.RankIntervals(np.maximum(first, 0), y)
     how = {"groups": {"judge": judge}, "n_quadrature": 1, "nominal": nominal}
     model = fit_clmm(X, y, **how)
     dense(monkeypatch)

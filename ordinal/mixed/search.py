@@ -283,9 +283,10 @@ class VarianceSearch:
         `h`, (p,), are the steps.
         """
         loss, D = self.loss, self.loss.design
-        rank, slots = D.rank[loss.order], D.slots().reshape(D.T, -1)
-        own = np.concatenate([loss.group[rank < D.T], loss.group[rank > 0]])
-        ends = np.concatenate([rank[rank < D.T], rank[rank > 0] - 1])
+        last, first = D.rank[loss.order], D.first[loss.order]
+        slots = D.slots().reshape(D.T, -1)
+        own = np.concatenate([loss.group[last < D.T], loss.group[first > 0]])
+        ends = np.concatenate([last[last < D.T], first[first > 0] - 1])
         apart = _apart(own, ends.astype(np.int64), D.T)
         H = np.empty((*slots.shape, x.size))
         for thresholds in apart:
