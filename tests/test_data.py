@@ -305,6 +305,15 @@ def test_predictions_are_written(model, tmp_path, proba):
             np.testing.assert_allclose(frame[names], expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["p.csv.gz", "p.XLSX"])
+def test_predictions_are_not_written_under_the_name_of_another_format(
+    model, tmp_path, name
+):
+    with pytest.raises(ValueError, match=r"name that ends in \.csv or"):
+        data.write_predictions(tmp_path / name, model, np.ones((2, 3)))
+    assert not list(tmp_path.iterdir())
+
+
 def test_nothing_is_written_after_an_error(model, tmp_path):
     X, _ = ordinal.datasets.make_gaussians(10)
     X[25] = np.nan

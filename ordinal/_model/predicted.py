@@ -24,6 +24,9 @@ from .._input.labels import read_labels
 from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
 from .column_names import named, with_names
 
+# files that programs would not open as CSV
+_FOREIGN = (".gz", ".ods", ".tsv", ".xls", ".xlsx")
+
 
 class Predicted(NamedTuple):
     """Predictions of a block: labels, (k,), probabilities, (k, r), and kept cells."""
@@ -79,6 +82,11 @@ def write_predicted(
 ) -> None:
     """Write predictions to a CSV or .parquet file, atomically."""
     path = as_path("path", path)
+    if path.lower().endswith(_FOREIGN):
+        raise ValueError(
+            f"predictions are written as CSV or Parquet, got {shown(path)}: pass a "
+            "name that ends in .csv or .parquet"
+        )
     is_parquet = path.endswith(".parquet")
     if is_parquet and not find_spec("pyarrow"):
         raise ValueError(f"writing {path} needs pyarrow: pip install pyarrow")
