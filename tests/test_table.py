@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import Layout, read_frame, read_table, readers
+from processes import printed
 from strategies import slow
 
 from ordinal._files.chunks import table_pieces
@@ -417,6 +418,31 @@ def test_truth_values_are_numbers_where_all_cells_are(table, cells, numbers):
     else:
         np.testing.assert_array_equal(column, numbers)
     assert t.cells_of("a") == cells
+
+
+def test_reading_imports_no_pandas(tmp_path):
+    """Its import takes longer than reading 100 000 rows."""
+    frame = pandas.DataFrame(
+        {"a": [1.5, np.nan] * 9, "b": ["u", None] * 9, "k": range(18)}
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    out = printed(
+        """
+import sys
+from ordinal._files import readers
+from ordinal._files.table import read_table
+
+readers.WORTH = 0
+for name in ("t.csv", "t.parquet"):
+    t = read_table(f"{sys.argv[1]}/{name}")
+    second = t.column("b")[1]
+    print(t.column("a")[:2].tolist(), t.is_missing("b", second), t.labels("k")[:2])
+print("pyarrow.csv" in sys.modules, "pandas" in sys.modules)
+""",
+        str(tmp_path),
+    )
+    assert out == "[1.5, nan] True [0 1]\n" * 2 + "True False\n"
 
 
 def test_parquet_needs_a_whole_file_and_pyarrow(parquet, tmp_path, monkeypatch):
