@@ -117,16 +117,12 @@ def parser() -> argparse.ArgumentParser:
         "by name; further columns are ignored.",
         declare=_declare_predict,
     )
-    show = commands.add_parser(
-        "show", help="print a saved model", description="Print a saved model."
+    commands.add_parser(
+        "show",
+        help="print a saved model",
+        description="Print a saved model.",
+        declare=_declare_show,
     )
-    show.add_argument("model", metavar="MODEL.npz", help=_MODEL)
-    show.add_argument(
-        "--coefficients",
-        action="store_true",
-        help="print the table of coefficients of a linear model instead",
-    )
-    show.set_defaults(run=_show)
     commands.add_parser(
         "explain",
         help="print the importances of the features",
@@ -349,6 +345,16 @@ def _declare_fit(command: argparse.ArgumentParser) -> None:
     _add_tune(command, "folds")
     _add_settings(command, "ARG=VALUE", "arguments of the method, such as C=10")
     command.set_defaults(run=fit)
+
+
+def _declare_show(command: argparse.ArgumentParser) -> None:
+    command.add_argument("model", metavar="MODEL.npz", help=_MODEL)
+    command.add_argument(
+        "--coefficients",
+        action="store_true",
+        help="print the table of coefficients of a linear model instead",
+    )
+    command.set_defaults(run=_show)
 
 
 def _declare_predict(command: argparse.ArgumentParser) -> None:
