@@ -422,11 +422,12 @@ def fit_gpor(
     tol : float > 0, default 1e-3
         Tolerance on the partial derivatives of the objective by the entries of theta,
         in nats. Because theta holds logs, 1e-3 is far below the statistical uncertainty
-        of the hyperparameters. On a basis, a search that began on samples (`max_iter`)
-        ends instead when a further quasi-Newton step is expected to gain no more than
-        `tol` nats. So does one of more than 10 hyperparameters, after as many steps. A
-        gain of 1e-3 corresponds to about a twentieth of the standard errors of the
-        hyperparameters.
+        of the hyperparameters. Theta holds the lowest threshold and the widths above
+        it, so that reversed ranks give mirrored models only up to `tol`. On a basis, a
+        search that began on samples (`max_iter`) ends instead when a further
+        quasi-Newton step is expected to gain no more than `tol` nats. So does one of
+        more than 10 hyperparameters, after as many steps. A gain of 1e-3 corresponds to
+        about a twentieth of the standard errors of the hyperparameters.
     max_iter : int, default 200
         Limit on the number of quasi-Newton steps. It applies separately to the search
         on all rows and to those on samples, with which fits of many rows begin: samples
