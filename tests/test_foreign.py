@@ -156,7 +156,9 @@ def test_weights_reach_the_fit_or_are_refused_by_name():
         return ordinal.fit_pom(X, y)
 
     for method in (KNeighborsClassifier(), Shares(), make_pipeline(Shares()), function):
-        with pytest.raises(TypeError, match=r"fit of only: leave out sample_weight"):
+        with pytest.raises(
+            TypeError, match=r"fit of only takes no sample_weight: leave"
+        ):
             compare(X, y, classes=RANKS, methods={"only": method}, sample_weight=weight)
     with pytest.raises((TypeError, ValueError), match=r"KNeighborsClassifier"):
         fit_stacking(

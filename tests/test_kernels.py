@@ -464,6 +464,13 @@ def test_slopes_where_the_kernel_is_all_but_zero():
         assert_allclose(kernel.slopes(A, A, K, np.ones((2, 2))), [0.0])
 
 
+def test_kernels_with_nothing_to_learn_have_no_slopes():
+    A, G = np.ones((3, 2)), np.ones((3, 3))
+    for kernel in (kernels.Linear(), kernels.Polynomial(), Custom(min)):
+        assert kernel.slopes(A, A, G, G).shape == (0,)
+        assert kernel.diagonal_slopes(A, np.ones(3)).shape == (0,)
+
+
 def test_slopes_of_csr_rows_with_one_gamma():
     X = np.random.default_rng(0).normal(size=(6, 3))
     rows, G = CSR.from_any(sparse.csr_array(X)), np.arange(36.0).reshape(6, 6)
