@@ -37,7 +37,14 @@ probabilities in the place of `y_pred`, and the metrics of pairs scores or label
     association    metrics of pairs of rows, and confidence intervals
 """
 
-from .association import Interval, c_index, confidence_interval, gamma, somers_d
+from .association import (
+    Interval,
+    c_index,
+    confidence_interval,
+    gamma,
+    somers_d,
+    spearman,
+)
 from .predictions import (
     accuracy,
     accuracy_off,
@@ -53,7 +60,6 @@ from .predictions import (
     ms,
     mze,
     oci,
-    spearman,
 )
 from .probabilities import log_loss, rps
 

@@ -40,7 +40,12 @@ from .._input.columns import warn_of_other_order
 from .._input.labels import sample_weights
 from .._input.predictions import read_ranks
 from .._numerics.tails import normal_margin
-from .predictions import distances_of_ranks, rank_table, ratio
+from .predictions import (
+    below_less_above,
+    distances_of_ranks,
+    rank_table,
+    ratio,
+)
 
 _LOWEST = {"kappa": -math.inf, "somers_d": -1.0, "gamma": -1.0, "c_index": 0.0}
 
@@ -384,3 +389,46 @@ def _dominated(a: np.ndarray, s: np.ndarray, w: np.ndarray) -> np.ndarray:
         )
         found[order] += np.where(is_high, below[tie] - below[first], 0.0)
     return found
+
+
+@with_suggestions
+def spearman(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Compute Spearman's rank correlation between true and predicted ranks.
+
+    Ties get their mean rank.
+
+    Parameters
+    ----------
+    y_true, y_pred : (n,) array_like of numbers or strings
+    labels, sample_weight : optional
+        As for `mze`.
+
+    Returns
+    -------
+    float in [-1, 1]
+        nan if all true or all predicted labels are equal.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `mze`.
+
+    See Also
+    --------
+    kendall : Compute Kendall's tau-b between true and predicted ranks.
+
+    Examples
+    --------
+    >>> spearman([1, 2, 3, 4], [1, 3, 2, 4])
+    0.8
+    """
+    C = rank_table(y_true, y_pred, labels, sample_weight)
+    N, M = C.sum(axis=1), C.sum(axis=0)
+    u, v = below_less_above(N), below_less_above(M)  # twice a mean place, centred
+    return ratio(u @ C @ v, np.sqrt((N @ u**2) * (M @ v**2)))

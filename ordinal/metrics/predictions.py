@@ -663,49 +663,6 @@ def kendall(
 
 
 @with_suggestions
-def spearman(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    labels: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    """Compute Spearman's rank correlation between true and predicted ranks.
-
-    Ties get their mean rank.
-
-    Parameters
-    ----------
-    y_true, y_pred : (n,) array_like of numbers or strings
-    labels, sample_weight : optional
-        As for `mze`.
-
-    Returns
-    -------
-    float in [-1, 1]
-        nan if all true or all predicted labels are equal.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `mze`.
-
-    See Also
-    --------
-    kendall : Compute Kendall's tau-b between true and predicted ranks.
-
-    Examples
-    --------
-    >>> spearman([1, 2, 3, 4], [1, 3, 2, 4])
-    0.8
-    """
-    C = rank_table(y_true, y_pred, labels, sample_weight)
-    N, M = C.sum(axis=1), C.sum(axis=0)
-    u, v = below_less_above(N), below_less_above(M)  # twice a mean place, centred
-    return ratio(u @ C @ v, np.sqrt((N @ u**2) * (M @ v**2)))
-
-
-@with_suggestions
 def oci(
     y_true: ArrayLike,
     y_pred: ArrayLike,
