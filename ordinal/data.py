@@ -97,11 +97,8 @@ def blocks(
             "path must be a file, because standard input can be read only once"
         )
     layout_of(path, separator, decimal, None, encoding)  # for its errors
-    for name, value in {"features": features, "drop": drop}.items():
-        listed = isinstance(value, Sequence) and not isinstance(value, str)
-        known = listed and all(isinstance(column, str) for column in value or ())
-        if not (known or (value is None and name == "features")):
-            raise ValueError(f"{name} must be columns by name, got {shown(value)}")
+    _check_names("features", () if features is None else features)
+    _check_names("drop", drop)
     for name, column in {"target": target, "weight": weight}.items():
         if not (column is None or isinstance(column, str)):
             raise ValueError(f"{name} must be a column, got {shown(column)}")
@@ -164,7 +161,12 @@ def predictions(model: Any, X: Any, *, proba: bool = False) -> Iterator[np.ndarr
 
 @with_suggestions
 def write_predictions(
-    path: str | os.PathLike[str], model: Any, X: Any, *, proba: bool = False
+    path: str | os.PathLike[str],
+    model: Any,
+    X: Any,
+    *,
+    proba: bool = False,
+    keep: Sequence[str] = (),
 ) -> None:
     """Write the predictions of the rows of a source to a file.
 
@@ -177,6 +179,9 @@ def write_predictions(
         As for `predictions`.
     proba : bool, default False
         Whether to write the probability of each rank in further columns after
+        "prediction".
+    keep : sequence of str, default none
+        Columns of a file or data frame, such as an id, that are written before
         "prediction".
 
     Raises
@@ -206,7 +211,17 @@ def write_predictions(
     ['prediction', '1', '1']
     """
     _check_model(model)
-    write_predicted(path, model, X, check_flag("proba", proba))
+    _check_names("keep", keep)
+    columns, rows = tuple(dict.fromkeys(keep)), X
+    if columns and isinstance(X, str | os.PathLike):
+        rows = blocks(X, drop=columns)  # which are no features
+    write_predicted(path, model, rows, check_flag("proba", proba), columns)
+
+
+def _check_names(argument: str, value: Any) -> None:
+    listed = isinstance(value, Sequence) and not isinstance(value, str)
+    if not (listed and all(isinstance(column, str) for column in value)):
+        raise ValueError(f"{argument} must be columns by name, got {shown(value)}")
 
 
 def _check_model(model: Any) -> None:

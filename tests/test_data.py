@@ -314,6 +314,34 @@ def test_predictions_are_not_written_under_the_name_of_another_format(
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("fitted_on", ["names", "places"])
+def test_columns_are_kept_beside_predictions(tmp_path, fitted_on):
+    X, y = ordinal.datasets.make_gaussians(10)
+    table = pandas.DataFrame(X, columns=["a", "b"])
+    model = ordinal.fit_pom(table if fitted_on == "names" else X, y)
+    table.insert(1, "id", [f"r{k}" for k in range(len(X))])
+    table.loc[3, "id"] = None
+    table.to_csv(tmp_path / "t.csv", index=False)
+    sources = [str(tmp_path / "t.csv")] + [table] * (fitted_on == "names")
+    for k, source in enumerate(sources):
+        for name in (f"{k}.csv", f"{k}.parquet"):
+            data.write_predictions(tmp_path / name, model, source, keep=["id"])
+        read = pandas.read_csv(tmp_path / f"{k}.csv")
+        assert list(read) == ["id", "prediction"]
+        assert read["id"].fillna("").tolist() == table["id"].fillna("").tolist()
+        np.testing.assert_array_equal(read["prediction"], model.predict(X))
+        kept = pandas.read_parquet(tmp_path / f"{k}.parquet")["id"].fillna("")
+        assert kept.tolist() == table["id"].fillna("").tolist()
+        with pytest.raises(ValueError, match=r"no column 'ID'|got 'ID'; .* 'id'\?$"):
+            data.write_predictions(tmp_path / "p.csv", model, source, keep=["ID"])
+    for source, keep, said in [
+        (X, ["id"], "of a file or"),
+        (table, "id", "be columns by"),
+    ]:
+        with pytest.raises(ValueError, match=f"^keep .* {said}"):
+            data.write_predictions(tmp_path / "p.csv", model, source, keep=keep)
+
+
 def test_nothing_is_written_after_an_error(model, tmp_path):
     X, _ = ordinal.datasets.make_gaussians(10)
     X[25] = np.nan

@@ -18,9 +18,10 @@ import numpy as np
 from .._files.chunks import TableBlocks
 from .._files.table import Table
 from .._files.writing import writing
-from .._input.checks import as_path, shown
+from .._input.checks import as_array, as_path, listed, shown, similar_to
+from .._input.columns import feature_names, frame_columns
 from .._input.frame import Frame
-from .._input.labels import read_labels
+from .._input.labels import is_missing, read_labels
 from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
 from .column_names import named, with_names
 
@@ -33,7 +34,7 @@ class Predicted(NamedTuple):
 
     labels: np.ndarray
     proba: np.ndarray | None
-    kept: list[list[str]]
+    kept: list[list[Any]]
 
 
 def predicted(
@@ -41,8 +42,8 @@ def predicted(
 ) -> Generator[Predicted, None, None]:
     """Yield predictions block by block, with probabilities if requested.
 
-    `keep` names columns of a file, whose cells are yielded besides as text. The options
-    are those of the predictions of the model.
+    `keep` names columns of a file, whose cells are yielded besides as text, or of a
+    data frame. The options are those of the predictions of the model.
     """
     start, beside = 0, columns_of_effects(model, **options)
     names = getattr(model, "feature_names", None)
@@ -151,7 +152,7 @@ def _names(model: Any, proba: bool, keep: Sequence[str]) -> list[str]:
 
 def _rows(
     model: Any, X: Any, beside: tuple[str, ...], keep: Sequence[str]
-) -> Generator[tuple[Any, list[list[str]]], None, None]:
+) -> Generator[tuple[Any, list[list[Any]]], None, None]:
     """Yield the features of a source, block by block, and the cells of kept columns."""
     if isinstance(X, str | os.PathLike):
         X = TableBlocks(as_path("X", X))
@@ -163,11 +164,31 @@ def _rows(
                 yield _features(model, table, X, beside), kept
         return
     if not (has_blocks(X) or (isinstance(X, np.ndarray) and X.size)):
-        yield X, []  # in one block, because it is in memory or has no rows
+        yield X, _kept(X, keep)  # in one block: it is in memory or has no rows
         return
+    if keep:
+        raise ValueError(
+            "keep names columns of a file or a data frame: pass one of these, or leave "
+            "keep out"
+        )
     with closing(raw_blocks(X if has_blocks(X) else Arrays(X))) as blocks:
         for block in blocks:
             yield block.X, []
+
+
+def _kept(X: Any, keep: Sequence[str]) -> list[list[Any]]:
+    """Return columns of a data frame, with None for missing values."""
+    names = (feature_names(X) if keep else None) or ()
+    for name in keep:
+        if name not in names:
+            has = f", which has {listed(names)}" if names else ": pass a data frame"
+            raise ValueError(
+                f"keep must name columns of X{has}, got {shown(name)}"
+                f"{similar_to(name, names)}"
+            )
+    columns = frame_columns(X, keep) if keep else []
+    cells = (as_array(column, "a column").tolist() for column in columns)
+    return [[None if is_missing(v) else v for v in values] for values in cells]
 
 
 def _record(model: Any) -> Any:
