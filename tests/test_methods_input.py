@@ -90,6 +90,33 @@ def test_methods_of_models_answer_arguments_of_other_packages(
         getattr(model, method)(X40, **{name: 1})
 
 
+@pytest.mark.parametrize(
+    "fit",
+    [
+        partial(ordinal.fit_pom, l2=1.0),
+        partial(ordinal.fit_pom, preprocess=ordinal.preprocessing.TablePreprocessor()),
+        partial(ordinal.fit_svorim, preprocess=Standardizer),
+        partial(ordinal.fit_boosting, n_rounds=3),
+        partial(ordinal.fit_stacking, methods=["pom", "lit"]),
+        partial(ordinal.select, "pom", search={"l2": [1.0, 2.0]}, cv=2),
+        ordinal.sklearn.POM().fit,
+    ],
+    ids=["linear", "table", "kernel", "trees", "pool", "search", "sklearn"],
+)
+def test_a_column_that_numbers_the_rows_is_warned_of(fit):
+    table = pd.DataFrame({"ID": np.random.default_rng(0).permutation(40), "a": UNIT})
+    message = r"column 'ID' of X seems to identify .* as X.drop\(columns=\['ID'\]\)"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        fit(table, Y40)
+    assert len([c for c in caught if re.search(message, str(c.message))]) == 1
+    assert all(c.filename == __file__ for c in caught)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="column")
+        fit(table.assign(ID=table["ID"] // 2), Y40)
+        fit(table.rename(columns={"ID": "paid"}), Y40)
+
+
 OF_OTHERS = {
     **dict.fromkeys(["alpha", "penalty", "lambda_"], r"l1|l2|l2_main|l2_pair|ridge|C"),
     "n_estimators": "n_rounds", "max_depth": "n_leaves", "subsample": "row_share",

@@ -3,10 +3,13 @@
 import os
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
+from functools import wraps
 from types import FrameType
+from typing import Any, TypeVar, cast
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
@@ -14,17 +17,20 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _given: ContextVar[set[tuple[str, type]] | None] = ContextVar("given", default=None)
 
 
-@contextmanager
-def each_warning_once() -> Iterator[None]:
-    """Give equal warnings once, such as those of all members of a pool of models."""
-    if _given.get() is not None:
-        yield  # a call within one of the caller's
-        return
-    token = _given.set(set())
-    try:
-        yield
-    finally:
-        _given.reset(token)
+def each_warning_once(function: Function) -> Function:
+    """Make a function give equal warnings once, such as those of a pool's members."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if _given.get() is not None:  # within such a call of the caller
+            return function(*args, **kwargs)
+        token = _given.set(set())
+        try:
+            return function(*args, **kwargs)
+        finally:
+            _given.reset(token)
+
+    return cast(Function, call)
 
 
 def warn(message: str, category: type[Warning], about: str = "") -> None:

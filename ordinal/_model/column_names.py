@@ -34,17 +34,18 @@ def reads_records(method: _Method) -> _Method:
     by_label = method.__name__ == "predict_proba"
     at = int(method.__name__ == "report")  # the place of X among the arguments
 
+    warning_once = each_warning_once(method)
+
     @wraps(method)
     def call(self: Any, *given: Any, **options: Any) -> Any:
         as_frame = by_label and check_flag("as_frame", options.pop("as_frame", False))
         if as_frame and not find_spec("pandas"):
             raise ImportError("as_frame=True needs pandas: pip install pandas")
-        with each_warning_once():
-            if len(given) > at:
-                given = (*given[:at], _rows_for(self, given[at]), *given[at + 1 :])
-            elif "X" in options:
-                options["X"] = _rows_for(self, options["X"])
-            made = method(self, *given, **options)
+        if len(given) > at:
+            given = (*given[:at], _rows_for(self, given[at]), *given[at + 1 :])
+        elif "X" in options:
+            options["X"] = _rows_for(self, options["X"])
+        made = warning_once(self, *given, **options)
         return _by_label(self, made, given or options.values()) if as_frame else made
 
     call._reads_records = True  # type: ignore[attr-defined]

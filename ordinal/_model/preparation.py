@@ -2,6 +2,7 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Required, TypedDict, TypeVar, Unpack, cast
@@ -53,6 +54,11 @@ from ..kernels.functions import (
 Callback = Callable[[State], object]
 READING = Reading()  # all rows in memory
 
+# Names of columns that number the rows: id, customer_id, rownames, Unnamed: 0
+_IDENTIFIER = re.compile(
+    r"(.*[ _.-])?(id|uuid|guid)|index|row[ _.-]?(names?|number|nr|num)|unnamed: 0",
+    re.IGNORECASE,
+)
 _NO_SPREAD = 1e-300  # variance below which doubles lose precision
 _APART = 30.0  # multiple of the median spread of the features beyond which fits warn
 
@@ -174,9 +180,36 @@ def prepare(
         # A pass of a basis of columns stops within the source, which may hold a file.
         monitor.at_end(problem.close)
     problem.check_spans()
+    warn_of_identifiers(problem)
     if by_scale:
         warn_of_scales(name, problem)
     return Prepared(problem, threads, generator, monitor)
+
+
+def warn_of_identifiers(problem: Problem) -> None:
+    """Warn of columns whose names and distinct values say that they number the rows.
+
+    Strings that identify rows are an error of the reader; numbers may be features.
+    """
+    X: Any = problem.X
+    if problem.feature_names is None or not isinstance(X, np.ndarray):
+        return
+    named = enumerate(problem.feature_names)
+    found = [
+        column
+        for j, column in named
+        if _IDENTIFIER.fullmatch(column) and np.unique(X[:, j]).size == len(X) > 2
+    ]
+    if found:
+        s, verb, feature, them = ("", "seems", "a feature", "it")
+        if len(found) > 1:
+            s, verb, feature, them = ("s", "seem", "features", "them")
+        warn(
+            f"column{s} {enumerated(found)} of X {verb} to identify the rows, but will "
+            f"be used as {feature}: leave {them} out, as "
+            f"X.drop(columns={listed(found)}) does, or rename {them} to keep {them}",
+            UserWarning,
+        )
 
 
 def warn_of_scales(name: str, problem: Problem) -> None:

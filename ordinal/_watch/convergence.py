@@ -127,6 +127,8 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
         ApproximationWarning,
     ):
         warnings.simplefilter(action, category)
+    # The fit to all rows warns of such columns.
+    warnings.filterwarnings(action, "columns? .* of X seems? to identify the rows")
 
 
 class Status(enum.Enum):

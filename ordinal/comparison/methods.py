@@ -27,6 +27,7 @@ from .._input.intervals import RankIntervals
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._input.warning import each_warning_once
 from .._model.grouping import group_numbers
 from .._model.labelled import Labelled, MissingLabels, with_origin
 from .._model.model import Model, innermost, with_rule
@@ -519,6 +520,7 @@ class Say(Progress):
 
 
 @with_suggestions
+@each_warning_once
 def compare(
     X: MatrixLike,
     y: Labels,

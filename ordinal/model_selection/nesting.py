@@ -14,6 +14,7 @@ from .._input.checks import check_choice, check_count, resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.immutable import read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
+from .._input.warning import each_warning_once
 from .._model.labelled import Labelled, MissingLabels
 from .._model.preparation import shared_arguments
 from .._model.printing import Table, html_notes, left_out
@@ -118,6 +119,7 @@ class Nested(Storable):
         return f"Nested({means}; {len(self.splits)} hold-outs{rows})"
 
 
+@each_warning_once
 def nested(
     fit: Callable[..., Any] | str,
     X: MatrixLike | Blocks,

@@ -20,6 +20,7 @@ from .._input.checks import resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.immutable import Immutable, read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
+from .._input.warning import each_warning_once
 from .._model.explanation import Explanation
 from .._model.labelled import (
     Labelled,
@@ -309,6 +310,7 @@ def model_in(found: Any) -> Any:
     return getattr(found, "model_", found)
 
 
+@each_warning_once
 def select(
     fit: Callable[..., Any] | str,
     X: MatrixLike | Blocks,
