@@ -117,6 +117,23 @@ def test_a_column_that_numbers_the_rows_is_warned_of(fit):
         fit(table.rename(columns={"ID": "paid"}), Y40)
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("coef_", "coef"), ("effects", "marginal_effects"), ("bse", "standard_errors"),
+     ("params", "coef"), ("classes_", "classes"), ("resid", "residuals")],
+)  # fmt: skip
+def test_attributes_of_other_packages_are_answered_by_ours(name, meant):
+    model = ordinal.fit_pom(X40, Y40)
+    with pytest.raises(AttributeError, match=rf"'{name}'; did you mean {meant}\?$"):
+        getattr(model, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'surprise'$"):
+        getattr(model, "surprise")  # noqa: B009
+    penalised = ordinal.fit_pom(X40, Y40, l1=0.1)
+    with pytest.raises(ordinal.exceptions.NoEstimatesError, match="l1"):
+        getattr(penalised, "standard_errors")  # noqa: B009
+    assert not hasattr(penalised, "standard_errors")
+
+
 OF_OTHERS = {
     **dict.fromkeys(["alpha", "penalty", "lambda_"], r"l1|l2|l2_main|l2_pair|ridge|C"),
     "n_estimators": "n_rounds", "max_depth": "n_leaves", "subsample": "row_share",
@@ -143,6 +160,7 @@ def test_names_of_other_packages_are_answered_by_arguments_that_the_fit_has(name
     [
         (ordinal.fit_pom, "method", "is link="),
         (ordinal.fit_pom, "distr", "is link="),
+        (ordinal.fit_pom, "formula", "is the first argument, before its data frame$"),
         (ordinal.fit_pom, "subset", r"table\[rows\]$"),
         (ordinal.fit_pom_path, "alpha", "is ratio=, the share of l1$"),
         (ordinal.fit_pom_path, "l1_ratio", "it is ratio=$"),

@@ -23,7 +23,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from .._input.checks import as_real_array, listed, shortened, shown, to_double
+from .._input.checks import (
+    as_real_array,
+    listed,
+    shortened,
+    shown,
+    similar_to,
+    to_double,
+)
 from .._input.columns import feature_names, frame_columns, is_frame
 from .._input.intervals import labels_of_formula, response_columns
 from .._rows.source import has_blocks
@@ -516,7 +523,8 @@ def _known(name: str, names: Sequence[str]) -> str:
         # "blood-pressure" states a difference of two names, neither of which exists.
         parts = {known: re.split(r"\W", known) for known in names if known != name}
         whole = [known for known, words in parts.items() if name in words]
-        advice = f"; {_in_backquotes(whole[0])}" if whole else ""
+        similar = similar_to(name, names)
+        advice = f"; {_in_backquotes(whole[0])}" if whole else similar
         raise ValueError(
             f"the formula names {shown(name)}, which is not among the columns of the "
             f"table, {listed(names)}{advice}"

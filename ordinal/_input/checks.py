@@ -332,6 +332,7 @@ _OURS = {
     "min_child_samples": "min_rows",
     "min_samples_leaf": "min_rows",
     "n_estimators": "n_rounds",
+    "na_action": "missing",
     "newdata": "X",
     "newx": "X",
     "n_iter": "max_iter",
@@ -373,6 +374,10 @@ _VALUES = {
 # Replacements for arguments that a function might be expected to have.
 _INSTEAD = {
     "data": "a data frame is the second argument, after its formula",
+    "control": "its entries, such as max_iter= and tol=, are arguments themselves",
+    "formula": "the formula is the first argument, before its data frame",
+    "Hess": "the model always has its `covariance`",
+    "location": "the formula of the location is the first argument",
     "parm": "the result has a row per parameter, for all parameters",
     "subset": "pass the rows that are meant, such as table[rows]",
     "executor": "pass n_threads= for the processors of one machine, or a collection of "
@@ -423,10 +428,16 @@ _SYMBOLS = {
         "leaves: pass n_leaves="
     },
     "method": {"link": "method of polr is link=, and its 'logistic' link='logit'"},
+    "scope": {"keep": "the lower scope of R is keep=, terms that stay"},
+    "se_fit": {
+        "as_frame": "linear models have standard errors of probabilities in "
+        "predictions(X, each=True)"
+    },
     "sigma": {
         "init_scale": "sigma of the paper is init_scale=",
         "inference": "sigma of the paper is fitted, and the model has `noise`",
     },
+    "test": {"criterion": "the table always has likelihood-ratio tests"},
     "type": {
         "kind": "type of R is kind=",
         "method": "type of R is method=",

@@ -60,6 +60,30 @@ class Origin(Storable):
     training_rows: Annotated[np.ndarray, Array("u8", "_")] | None
 
 
+# Attributes of models of R, statsmodels and scikit-learn
+_ATTRIBUTES = {
+    "beta": "coef",
+    "bse": "standard_errors",
+    "coefficients": "coef",
+    "conf_int": "confint",
+    "cov_params": "covariance",
+    "effects": "marginal_effects",
+    "evaluate": "score",
+    "feature_importances": "explain",
+    "get_margeff": "marginal_effects",
+    "intercept": "thresholds",
+    "llf": "loglik",
+    "n_features_in": "n_features",
+    "params": "coef",
+    "resid": "residuals",
+    "logLik": "loglik",
+    "AIC": "aic",
+    "BIC": "bic",
+    "vcov": "covariance",
+    "zeta": "thresholds",
+}
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Model(Storable):
     """Base class of all models, which are immutable and have read-only arrays.
@@ -133,6 +157,20 @@ class Model(Storable):
         lines = [type(self).__name__]
         lines += [f"  {name:<13}{value}" for name, value in self._summary().items()]
         return "\n".join(lines)
+
+    if not TYPE_CHECKING:  # it would make every attribute known
+
+        def __getattr__(self, name):
+            """Raise AttributeError, with the name of this package for an attribute."""
+            if hasattr(type(self), name):  # a property, which has an error of its own
+                return object.__getattribute__(self, name)
+            meant = name.removesuffix("_")
+            meant = _ATTRIBUTES.get(meant, meant)
+            known = not name.startswith("_") and hasattr(type(self), meant)
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute '{name}'"
+                f"{f'; did you mean {meant}?' if known else ''}"
+            )
 
     def _repr_html_(self) -> str:
         return str(views().summary_html(self))
