@@ -3,7 +3,8 @@
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from types import FrameType
@@ -31,6 +32,16 @@ def each_warning_once(function: Function) -> Function:
             _given.reset(token)
 
     return cast(Function, call)
+
+
+@contextmanager
+def given_apart() -> Iterator[None]:
+    """Count no warning within as given, because the caller may not see it."""
+    token = _given.set(None)
+    try:
+        yield
+    finally:
+        _given.reset(token)
 
 
 def warn(message: str, category: type[Warning], about: str = "") -> None:

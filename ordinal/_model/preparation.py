@@ -20,6 +20,7 @@ from .._input.checks import (
     resolve_rng,
     shown,
 )
+from .._input.columns import Categories
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import (
@@ -180,25 +181,29 @@ def prepare(
         # A pass of a basis of columns stops within the source, which may hold a file.
         monitor.at_end(problem.close)
     problem.check_spans()
-    warn_of_identifiers(problem)
+    warn_of_identifiers(problem, reading.categories)
     if by_scale:
         warn_of_scales(name, problem)
     return Prepared(problem, threads, generator, monitor)
 
 
-def warn_of_identifiers(problem: Problem) -> None:
+def warn_of_identifiers(problem: Problem, categories: Categories | None) -> None:
     """Warn of columns whose names and distinct values say that they number the rows.
 
-    Strings that identify rows are an error of the reader; numbers may be features.
+    Categories that identify rows are an error of the reader, unless the caller declares
+    them; numbers may be features.
     """
     X: Any = problem.X
     if problem.feature_names is None or not isinstance(X, np.ndarray):
         return
-    named = enumerate(problem.feature_names)
+    kinds = categories or (None,) * problem.n_features
+    named = enumerate(zip(problem.feature_names, kinds, strict=True))
     found = [
         column
-        for j, column in named
-        if _IDENTIFIER.fullmatch(column) and np.unique(X[:, j]).size == len(X) > 2
+        for j, (column, kind) in named
+        if kind is None
+        and _IDENTIFIER.fullmatch(column)
+        and np.unique(X[:, j]).size == len(X) > 2
     ]
     if found:
         s, verb, feature, them = ("", "seems", "a feature", "it")

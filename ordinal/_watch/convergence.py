@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Annotated, Literal
@@ -17,7 +18,7 @@ from .._input.columns import is_frame, unknown_levels
 from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
 from .._input.immutable import Immutable
 from .._input.sparse import NamedCSR
-from .._input.warning import warn
+from .._input.warning import given_apart, warn
 from ..exceptions import (
     ApproximationWarning,
     CollinearColumnsWarning,
@@ -129,6 +130,14 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
         warnings.simplefilter(action, category)
     # The fit to all rows warns of such columns.
     warnings.filterwarnings(action, "columns? .* of X seems? to identify the rows")
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Ignore these warnings of fits whose outcomes record them."""
+    with warnings.catch_warnings(), given_apart():
+        filter_held("ignore")
+        yield
 
 
 class Status(enum.Enum):

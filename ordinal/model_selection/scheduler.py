@@ -18,7 +18,6 @@ import hashlib
 import json
 import math
 import os
-import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -34,7 +33,7 @@ from .._files.writing import writing
 from .._input.checks import as_path, shown
 from .._rows.rows import LocalRows
 from .._solvers import _build_info
-from .._watch.convergence import Status, filter_held
+from .._watch.convergence import Status, held_back
 from .._watch.progress import Progress
 from .work import Outcome, Task, Work
 from .workers import Workers
@@ -225,8 +224,7 @@ def run(
     Ctrl-C stops the tasks that run and cancels the others.
     """
     schedule = Schedule(jobs, store, progress)
-    with workers, warnings.catch_warnings():
-        filter_held("ignore")  # because every outcome records them
+    with workers, held_back():
         try:
             results = schedule.run(workers.submit)
         finally:

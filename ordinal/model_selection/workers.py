@@ -16,7 +16,6 @@ import pickle
 import tempfile
 import threading
 import time
-import warnings
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from .._input.checks import shown
 from .._input.types import Executor
 from .._numerics.threads import resolve_n_threads
 from .._watch.cancellation import Stopped, stopped_by
-from .._watch.convergence import filter_held
+from .._watch.convergence import held_back
 from .spaces import Space
 from .work import Outcome, Runnable, Task
 
@@ -193,6 +192,5 @@ def _outcomes(
     """
     if here or threading.current_thread() is not threading.main_thread():
         return work.run(task, n_threads)
-    with warnings.catch_warnings():
-        filter_held("ignore")
+    with held_back():
         return work.run(task, n_threads)
