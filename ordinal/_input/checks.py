@@ -53,7 +53,10 @@ def check_factor(name: str, value: Any, most: float = MOST) -> float:
 
 def check_factor_or_zero(name: str, value: Any) -> float:
     """Return the value as a float if it is 0 or as `check_factor` requires."""
-    return check_nonnegative(name, value) and check_factor(name, value)
+    number = as_real(value)
+    if not 0 <= number < math.inf:
+        raise _broken(name, value, "a finite number >= 0")
+    return check_factor(name, value) if number else number
 
 
 def check_share(name: str, value: Any) -> float:

@@ -733,9 +733,12 @@ def warn_of_other_order(X: object, name: str = "X", **by_row: object) -> None:
     """Warn of each argument that has the index of a table, of pandas, in another order.
 
     Rows are matched by position, so that each row would get the entry of another one.
-    `name` is the name of the table; an argument may be a mapping of names to columns,
-    or RankIntervals, whose ends are columns.
+    `name` is the name of the table, which is the argument `y` of a formula X. An
+    argument may be a mapping of names to columns, or RankIntervals, whose ends are
+    columns.
     """
+    if isinstance(X, str):
+        X, name = by_row.pop("y"), "the table"
     rows = _index_of(X)
     for argument, given in by_row.items() if rows is not None else ():
         parts = getattr(given, "ends_by_name", {argument: given})

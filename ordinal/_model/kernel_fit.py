@@ -24,7 +24,7 @@ from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import Reading
 from .._rows.rows import map_rows
-from .._watch.convergence import in_order, warn_of_disorder
+from .._watch.convergence import Status, warn_of_disorder
 from .._watch.monitor import Monitor
 from ..kernels.functions import KernelFunction, on_basis
 from ..kernels.tiles import Evaluator, Products
@@ -175,9 +175,16 @@ class Family(ABC, Generic[P, M]):
 
     def warn(self, model: M) -> None:
         """Warn if a returned model has not converged, or of disordered thresholds."""
-        model.convergence.warn_unless_converged(self.name)
+        if model.convergence.status is not Status.CONVERGED:
+            model.convergence.warn_unless_converged(self.name)
         if not in_order(model):
             warn_of_disorder(model.disorder, self.name)
+
+
+def in_order(model: object) -> bool:
+    """Return whether all thresholds of a model are in order."""
+    b = getattr(model, "thresholds", np.empty(0))
+    return not np.any(b[1:] < b[:-1])
 
 
 def read(

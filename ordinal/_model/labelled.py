@@ -105,7 +105,7 @@ class Labelled:
             For another choice, for rows that stay where they are, or if no row is left.
         """
         check_choice("missing_labels", missing_labels, ("error", "drop"))
-        _warn_of_order(X, y, by_row)
+        warn_of_other_order(X, y=y, **by_row)
         if missing_labels == "error":
             return cls(X, y, by_row)
         table, labels = (X, y)
@@ -133,16 +133,6 @@ class Labelled:
         if isinstance(X, str):
             return cls(X, table, by_row, keep)
         return cls(table, rows_of(y, keep), by_row, keep)
-
-
-def _warn_of_order(X: Any, y: Any, by_row: Mapping[str, Any]) -> None:
-    """Warn of each argument that has the index of X, or of its table, in another
-    order.
-    """
-    if isinstance(X, str):
-        warn_of_other_order(y, "the table", **by_row)
-    else:
-        warn_of_other_order(X, y=y, **by_row)
 
 
 class LabelledBlocks:
@@ -193,7 +183,7 @@ def with_missing_labels(fit: _Fit) -> _Fit:
         X, y = every.pop("X"), every.pop("y")
         by_row = {name: every.pop(name) for name in BY_ROW if name in every}
         if missing_labels == "error":
-            _warn_of_order(X, y, by_row)
+            warn_of_other_order(X, y=y, **by_row)
             made = fit(X, y, **by_row, **every)
             return with_origin(made, X, y, call_of(fit, X, by_row | every))
         rows = Labelled.from_arguments(missing_labels, X, y, every, **by_row)

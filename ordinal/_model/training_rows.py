@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from .._input.features import read_rows_of
+from .._input.features import read_features, read_rows_of
 from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._input.labels import label_text, read_labels
 from .._input.sparse import CSR, is_sparse
+from .._input.types import Matrix
 
 _KEPT = 64
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64, as the factors below
@@ -52,7 +53,9 @@ def digests_of_some(
         labels = _picked(y, numbers) if response is None else response(rows)
         if labels is None or _length(labels) != len(numbers):
             return None, labels
-        found = digests(read_rows_of(rows, names), read_labels(labels, "y"))
+        plain = isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf"
+        read = read_features(rows, missing=True) if plain else read_rows_of(rows, names)
+        found = digests(read, read_labels(labels, "y"))
     except (TypeError, ValueError, IndexError):  # a form that a fit alone can read
         return None, labels
     return read_only(np.sort(found)), labels
@@ -71,19 +74,24 @@ def share_of_training_rows(
     return float(np.isin(origin.training_rows, digests(rows, labels)).mean())
 
 
-def digests(rows: Frame | CSR, labels: np.ndarray) -> np.ndarray:
+def digests(rows: Frame | Matrix, labels: np.ndarray) -> np.ndarray:
     """Return the digest of each row with its label, (n,) uint64."""
-    own = _mixed(_bits_of(labels) + _GOLDEN)
+    if labels.dtype.kind in "biuf":
+        own = _mixed(_bits(labels.astype(np.float64)) + _GOLDEN)
+    else:
+        known, place = np.unique(labels, return_inverse=True)
+        own = _mixed(_bits_of_levels(known)[place] + _GOLDEN)
     if isinstance(rows, CSR):
         place = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
         bits = _bits(np.asarray(rows.data, np.float64))
         np.add.at(own, place, _terms(bits, rows.indices))
         return _mixed(own)
-    bits = _bits(rows.values)
-    for j, known in enumerate(rows.labels):
-        if known is not None:
-            code = np.where(np.isnan(rows.values[:, j]), known.size, rows.values[:, j])
-            bits[:, j] = _bits_of_levels(known)[code.astype(np.intp)]
+    values = rows.values if isinstance(rows, Frame) else rows
+    bits = _bits(values)
+    for j, levels in enumerate(rows.labels if isinstance(rows, Frame) else ()):
+        if levels is not None:
+            code = np.where(np.isnan(values[:, j]), levels.size, values[:, j])
+            bits[:, j] = _bits_of_levels(levels)[code.astype(np.intp)]
     return _mixed(own + _terms(bits, np.arange(bits.shape[1])).sum(axis=1))
 
 
@@ -98,12 +106,6 @@ def _bits(values: np.ndarray) -> np.ndarray:
     bits = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
     bits[np.isnan(values)] = _MISSING
     return bits
-
-
-def _bits_of(labels: np.ndarray) -> np.ndarray:
-    """Return the bits of each label."""
-    known, place = np.unique(labels, return_inverse=True)
-    return _bits_of_levels(known)[place]
 
 
 def _bits_of_levels(levels: np.ndarray) -> np.ndarray:

@@ -23,13 +23,15 @@ _LARGE = 1 << 26  # bytes of an array in single precision that is read in place
 
 def comes_in_blocks(X: Any) -> bool:
     """Return whether X is a source or a dask collection."""
-    # Most rows are plain arrays, about which nothing else needs to be asked.
     return type(X) is not np.ndarray and (has_blocks(X) or is_remote(X))
 
 
 def is_chunked(X: Any) -> bool:
     """Return whether fits that can do so read X in chunks, whatever its size."""
-    return isinstance(X, np.memmap) or comes_in_blocks(X)
+    # Most rows are plain arrays, about which nothing else needs to be asked.
+    return type(X) is not np.ndarray and (
+        isinstance(X, np.memmap) or comes_in_blocks(X)
+    )
 
 
 @dataclass(frozen=True, slots=True)

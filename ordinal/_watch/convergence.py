@@ -79,12 +79,6 @@ def warn_of_unknown_levels(
         )
 
 
-def in_order(model: object) -> bool:
-    """Return whether all thresholds are in order."""
-    b = getattr(model, "thresholds", np.empty(0))
-    return not np.any(b[1:] < b[:-1])
-
-
 def warn_of_disorder(disorder: Sequence[str], solver: str) -> None:
     """Warn at the caller of the `fit_*` function if a model has a `disorder`."""
     if disorder:

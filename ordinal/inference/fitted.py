@@ -669,7 +669,7 @@ def warn_of_shortfalls(
             warn_of_divergence(cause, fit, remedy)
         else:
             warn_of_separation(names, fit, remedy)
-    else:
+    elif model.convergence.status is not Status.CONVERGED:
         model.convergence.warn_unless_converged(fit, easier)
     if model.statistics.crossings.any():
         warn_of_disorder(model.disorder, fit)

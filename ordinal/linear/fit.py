@@ -489,11 +489,12 @@ def _fits(
         asked = list(group)
         found: dict[tuple[float, float], PomModel] = {}
         task = _prepared(X, y, *max(asked), alone=len(asked) == 1, **options)
-        prepared, nets = task.prepared, _Nets(task.prepared, task.max_iter)
-        with prepared.monitor as monitor:
+        nets: _Nets | None = None
+        with task.prepared.monitor as monitor:
             # From the largest penalties on: fits with l1 start at the previous one.
             for l1, l2 in sorted(asked, reverse=True):
                 if l1 > 0:
+                    nets = nets or _Nets(task.prepared, task.max_iter)
                     end = nets.solve(l1, l2, reach=True)
                     pair = nets.prepared, nets.solver
                     model = _model_of_net(_model, *pair, end, (l1, l2))

@@ -53,7 +53,13 @@ from .._input.types import ArrayLike, Blocks, Labels, Matrix, MatrixLike
 from .._model.preparation import Common, prepare
 from .._rows.columns import block
 from .._rows.first_pass import ChunkedProblem
-from .._rows.reading import Reading, check_in_memory, comes_in_blocks, read_in_chunks
+from .._rows.reading import (
+    Reading,
+    check_in_memory,
+    comes_in_blocks,
+    is_chunked,
+    read_in_chunks,
+)
 from .._rows.rows import Rows
 from .._watch.blas import OneThread
 from .._watch.monitor import Monitor
@@ -273,7 +279,7 @@ def _read_training(
             f"{shown(reference)}"
         )
     by_row: dict[str, Any] = {argument: given.get(argument) for argument in _BY_ROW}
-    if chunks is not None and _stays_in_chunks(X, chunks, given):
+    if chunks is not None and is_chunked(X) and _stays_in_chunks(X, chunks, given):
         return TrainingTable(X, y, by_row["offset"], by_row["cluster"])
     formula, preprocess = None, given.get("preprocess")
     if isinstance(X, str):
@@ -339,7 +345,7 @@ def _values_of(table: Any, is_coded: bool) -> Matrix:
 
 
 def _stays_in_chunks(X: Any, rules: Rules, given: PomArguments) -> bool:
-    """Return whether rows are read in chunks, which not all arguments allow."""
+    """Return whether rows in chunks stay there, which not all arguments allow."""
     if isinstance(given.get("preprocess"), TablePreprocessor):
         check_at_once(comes_in_blocks(X))
         return False  # a memmap is read into memory

@@ -17,6 +17,7 @@ import numpy as np
 from .._input.checks import shown, with_suggestions
 from .._input.columns import read_once
 from .._input.frame import Frame
+from .._input.intervals import RankIntervals
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
 from .._input.warning import each_warning_once
 from .._model.column_names import named, with_names
@@ -387,7 +388,9 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
     def fit_preprocessed(X: Any, y: Any = _MISSING, **options: Any) -> Any:
         if y is _MISSING:
             raise _without_labels(fit.__name__, X)
-        check_intervals(fit_preprocessed, y, formula=X if isinstance(X, str) else "")
+        if isinstance(y, RankIntervals) or isinstance(X, str):
+            formula = X if isinstance(X, str) else ""
+            check_intervals(fit_preprocessed, y, formula=formula)
         how = options.pop("preprocess", None)
         if how is None:
             return plain(X, y, **options)

@@ -56,6 +56,7 @@ from .._input.types import Labels
 from .._input.warning import warn
 from .._model.column_names import named
 from .._model.grouping import group_numbers
+from .._model.kernel_fit import in_order
 from .._model.labelled import Labelled, counted
 from .._model.preparation import Callback
 from .._model.registry import Content, Method, check_intervals
@@ -65,7 +66,6 @@ from .._model.threshold_model import (
     summed_steps,
 )
 from .._numerics.rows import merged_rows
-from .._watch.convergence import in_order
 from ..kernels.functions import kernel_class
 from .scorers import scorer
 
