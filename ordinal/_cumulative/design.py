@@ -57,9 +57,11 @@ Result = TypeVar("Result")
 
 
 def check_columns(name: str, d: int) -> None:
-    """Raise MemoryError if a fit of d columns needs more memory than there is."""
-    if d > HESSIAN_COLUMNS:  # others need less than a megabyte
-        check_memory(name, _BYTES * d, f"{d} features")
+    """Raise MemoryError if a fit of d columns needs more memory than there is.
+
+    No more than `HESSIAN_COLUMNS` need less than a megabyte, and no such check.
+    """
+    check_memory(name, _BYTES * d, f"{d} features")
 
 
 def read_offset(offset: ArrayLike, n: int) -> np.ndarray:

@@ -449,9 +449,10 @@ class Likelihood(RowLoss):
         self.link_number = _cumulative.LINKS.index(link)
         self.n_threads = n_threads if design.n_samples >= _MANY else 1
         self.penalties = np.zeros(design.n_parameters)
-        q, qm, d, _ = design.sizes
-        ridge = l2_penalties(l2, design.penalised_spread)
-        self.penalties[q + qm : q + qm + d] = ridge
+        if l2:
+            q, qm, d, _ = design.sizes
+            ridge = l2_penalties(l2, design.penalised_spread)
+            self.penalties[q + qm : q + qm + d] = ridge
         columns = design.location, design.nominal, design.scale
         every = np.concatenate(columns)
         centre = design.centre[every]
@@ -644,7 +645,7 @@ class Likelihood(RowLoss):
         by_slot = by_slot if far is None else by_slot + far
         H[:U, :U] = D.of_slots(D.of_slots(by_slot).T)
         H = np.tril(H) + np.tril(H, -1).T
-        return Bordered.from_dense(H).plus(self.penalties)
+        return Bordered.from_dense(H + np.diag(self.penalties))
 
 
 def terms_of(link: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -509,17 +509,14 @@ def _fits(
 def _model_of_task(task: _Task, l2: float) -> PomModel:
     """Fit the model of a ridge penalty, or of none."""
     prepared, order = task.prepared, task.order
-
-    def loss_of(given: PreparedPom) -> Likelihood:
-        return likelihood_of(given.design, given.link, l2, given.n_threads)
-
-    loss, minimum = loss_of(prepared), minimize if order is None else order.minimize
+    loss = likelihood_of(prepared.design, prepared.link, l2, prepared.n_threads)
+    minimum = minimize if order is None else order.minimize
     least = minimum(loss, task.max_iter, prepared.monitor)
     if prepared.design.lower is not None and order is None:
         ranks = RankOrder(cast(RowwiseLikelihood, loss))
         while least.status not in _ENDED and ranks.revise(least.point.x):
             prepared, done = task.prepared.in_groups(ranks.group), least.n_iter
-            loss = loss_of(prepared)
+            loss = likelihood_of(prepared.design, prepared.link, l2, prepared.n_threads)
             least = minimum(loss, task.max_iter, prepared.monitor)
             least = replace(least, n_iter=least.n_iter + done)
     return _model(prepared, loss, least, (0.0, l2), task.choice, order=order)
@@ -639,12 +636,13 @@ def _prepared(
             prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
         )
     order = None if in_order is False else order_of(prepared, in_order)
-    design, without = prepared.design, "with a penalty" if l1 or l2 else ""
-    if design.has_many:
-        without = without or f"of more than {HESSIAN_COLUMNS} features"
-    choice = CovarianceChoice.from_arguments(
-        robust, prepared.training.cluster, design.n_samples, without
-    )
+    choice, cluster = CovarianceChoice(), prepared.training.cluster
+    if robust or cluster is not None:
+        design, without = prepared.design, "with a penalty" if l1 or l2 else ""
+        if design.has_many:
+            without = without or f"of more than {HESSIAN_COLUMNS} features"
+        n = design.n_samples
+        choice = CovarianceChoice.from_arguments(robust, cluster, n, without)
     return _Task(prepared, max_iter, choice, order)
 
 

@@ -235,7 +235,8 @@ def prepare_pom(
     reading = Reading(chunks is not None)
     prepared = prepare(name, training.rows, y, reading, **cast(Common, common))
     problem = prepared.problem
-    check_columns(name, problem.n_features)
+    if problem.n_features > HESSIAN_COLUMNS:
+        check_columns(name, problem.n_features)
     if isinstance(problem, ChunkedProblem) and given.get("preprocess") is not None:
         training = replace(training, unit=unit_of_chunks(problem))
     design = _design(training, problem, given["nominal"], given["scale"], threshold)
@@ -318,7 +319,9 @@ def _read_training(
         by_row["offset"] = coding.offset(table, by_row["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
     names, weight = feature_names(table), by_row.pop("sample_weight")
-    values, by_class = _values_of(table, is_coded), given.get("class_weight")
+    # An array has been checked as it was read.
+    values = table if isinstance(table, np.ndarray) else _values_of(table, is_coded)
+    by_class = given.get("class_weight")
     return TrainingTable(
         Problem.from_features(values, names, y, classes, weight, by_class),
         y,
@@ -335,13 +338,11 @@ def _read_training(
 
 
 def _values_of(table: Any, is_coded: bool) -> Matrix:
-    """Return the features of a table, checked unless that has been done."""
+    """Return the features of a frame or a sparse matrix, checked unless they are."""
     # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
-    is_read = isinstance(table, np.ndarray | Frame)
-    if not is_read or (is_coded and table.shape[1]):
+    if not isinstance(table, Frame) or (is_coded and table.shape[1]):
         return read_features(table)
-    dense = getattr(table, "values", table)
-    return np.require(dense, np.float64, ["C", "A"])
+    return np.require(table.values, np.float64, ["C", "A"])
 
 
 def _stays_in_chunks(X: Any, rules: Rules, given: PomArguments) -> bool:

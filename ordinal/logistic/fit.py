@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 
-from .._cumulative.design import Design, check_columns
+from .._cumulative.design import HESSIAN_COLUMNS, Design, check_columns
 from .._cumulative.separation import check_separation
 from .._formula.coding import Coding
 from .._input.checks import check_count, check_factor_or_zero, check_flag
@@ -446,7 +446,8 @@ def _fit_thresholded(
     problem = prepared.problem
     if preprocess is not None and isinstance(problem, ChunkedProblem):
         unit = unit_of_chunks(problem)
-    check_columns(name, problem.n_features)
+    if problem.n_features > HESSIAN_COLUMNS:
+        check_columns(name, problem.n_features)
     deal = draw_few_folds if isinstance(problem, ChunkedProblem) else fold_shares
     share = deal(problem, prepared.rng) if probability else None
     with prepared.monitor:
