@@ -142,8 +142,10 @@ def test_an_ordered_categorical_comes_back_from_whatever_predicts():
         assert told.dtype == labels.dtype
         assert told.index.equals(table.index)
         assert ordinal.metrics.mae(labels, told) < 0.5
-    by_formula = fit_pom("y ~ a + b + c", table.assign(y=labels))
-    assert by_formula.predict(table).dtype == labels.dtype
+    for fit in (fit_pom, ordinal.fit_ratio):
+        by_formula = fit("y ~ a + b + c", table.assign(y=labels))
+        assert by_formula.predict(table).dtype == labels.dtype
+        assert by_formula.origin.call == f"{fit.__name__}('y ~ a + b + c', table)"
     unordered = pd.Categorical(y)
     told = fit_pom(table, unordered, classes=[0, 1, 2]).predict(table)
     assert isinstance(told, np.ndarray)
