@@ -181,7 +181,8 @@ def prepare(
         # A pass of a basis of columns stops within the source, which may hold a file.
         monitor.at_end(problem.close)
     problem.check_spans()
-    warn_of_identifiers(problem, reading.categories)
+    if problem.feature_names is not None:
+        warn_of_identifiers(problem, reading.categories)
     if by_scale:
         warn_of_scales(name, problem)
     return Prepared(problem, threads, generator, monitor)
@@ -194,10 +195,10 @@ def warn_of_identifiers(problem: Problem, categories: Categories | None) -> None
     them; numbers may be features.
     """
     X: Any = problem.X
-    if problem.feature_names is None or not isinstance(X, np.ndarray):
+    if not isinstance(X, np.ndarray):
         return
     kinds = categories or (None,) * problem.n_features
-    named = enumerate(zip(problem.feature_names, kinds, strict=True))
+    named = enumerate(zip(problem.shown_names, kinds, strict=True))
     found = [
         column
         for j, (column, kind) in named

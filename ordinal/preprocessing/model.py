@@ -19,7 +19,6 @@ from .._input.columns import read_once
 from .._input.frame import Frame
 from .._input.intervals import RankIntervals
 from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
-from .._input.warning import each_warning_once
 from .._model.column_names import named, with_names
 from .._model.explanation import Named, in_columns, of_pair
 from .._model.labelled import (
@@ -382,7 +381,6 @@ def preprocessed(fit: Callable[P, M]) -> FitFunction[P, M]:
     plain: Callable[..., M] = fit
 
     @with_suggestions
-    @each_warning_once  # a pool fits many models to the same rows
     @with_missing_labels
     @wraps(fit)
     def fit_preprocessed(X: Any, y: Any = _MISSING, **options: Any) -> Any:

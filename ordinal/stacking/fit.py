@@ -22,7 +22,7 @@ from .._input.checks import (
 from .._input.immutable import read_only
 from .._input.labels import optional_cost
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
-from .._input.warning import warn
+from .._input.warning import each_warning_once, warn
 from .._model.labelled import MissingLabels, with_missing_labels
 from .._model.preparation import shared_arguments
 from .._model.registry import Method, fits_by_name, register
@@ -62,6 +62,7 @@ _SEARCHES = 0.8  # share of max_time for searches; the rest is for the fits to a
 
 
 @with_suggestions
+@each_warning_once  # members are fitted to the same rows
 @with_missing_labels
 def fit_stacking(
     X: MatrixLike,
