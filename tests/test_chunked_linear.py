@@ -66,6 +66,8 @@ def assert_near(model, whole, names=ESTIMATES):
 def test_models_of_blocks_are_those_of_rows_in_memory(name, options, rows, tmp_path):
     (X, y), w, fit = rows, 1.0 + np.arange(N) % 3, FITS[f"fit_{name}"]
     names = ESTIMATES if name == "pom" else ("coef", "thresholds")
+    if "l2" in options and name == "pom":  # without errors
+        names = ESTIMATES[:-1]
     whole = fit(X, y, sample_weight=w, **options)
     first = fit(mapped(X, tmp_path), y, sample_weight=w, **options)
     assert_near(first, whole, names)
