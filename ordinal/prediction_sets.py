@@ -79,6 +79,7 @@ from ._input.labels import (
     sample_weights,
 )
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from ._input.warning import each_warning_once
 from ._model.column_names import named, with_names
 from ._model.explanation import Named
 from ._model.grouping import group_numbers
@@ -428,6 +429,7 @@ def conformal(
     return _calibrated(model, (), kind, by_class, coverage, rows)
 
 
+@each_warning_once
 def cross_conformal(
     fit: Callable[..., Any] | str,
     X: MatrixLike | Blocks,

@@ -512,3 +512,14 @@ def test_a_record_of_numbers_is_an_array():
     turned = read_frame(record, ("b", "a"))
     assert turned.names == ("b", "a")
     np.testing.assert_array_equal(turned.values, [[0, 1], [1, 0]])
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_an_order_is_that_of_a_stored_dictionary(stored, tmp_path):
+    """Without one, pyarrow calls the order in which levels appear theirs."""
+    codes, levels = pa.array([2, 0, 1], pa.int8()), ["low", "mid", "high"]
+    column = pa.DictionaryArray.from_arrays(codes, levels, ordered=True)
+    path = str(tmp_path / "t.parquet")
+    pq.write_table(pa.table({"g": column}), path, use_dictionary=stored)
+    table = read_table(path)
+    assert table.orders == ({"g": levels} if stored else {})

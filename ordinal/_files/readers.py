@@ -172,10 +172,11 @@ def parquet_tables(
             else:
                 pieces = opened.iter_batches(rows, columns=asked, use_threads=False)
                 batches = (table.from_batches([piece]) for piece in pieces)
+            lost = _without_dictionary(opened.metadata)
             for batch in batches:
                 known = feature_names(batch) or ()
-                read = map(_as_array, frame_columns(batch))
-                yield dict(zip(known, read, strict=True))
+                held = zip(known, frame_columns(batch), strict=True)
+                yield {k: _as_array(_decoded(c) if k in lost else c) for k, c in held}
     except Exception as error:  # pyarrow has its own classes of errors
         if str(error).startswith(path):  # of `check_distinct`
             raise
@@ -197,6 +198,22 @@ def _without_index(schema: Any) -> list[str]:
     index = about.get("index_columns", [])  # a mapping stands for a range, not stored
     named = (name for name in schema.names if name not in index)
     return [name for name in named if not _UNNAMED_INDEX.fullmatch(name)]
+
+
+def _without_dictionary(metadata: Any) -> set[str]:
+    """Return the columns that some row group holds without a dictionary."""
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    chunks = [group.column(j) for group in groups for j in range(group.num_columns)]
+    return {c.path_in_schema for c in chunks if not c.has_dictionary_page}
+
+
+def _decoded(column: Any) -> Any:
+    """Return the values of ordered categories, whose order the file does not hold.
+
+    pyarrow puts them in the order in which they appear, and calls them ordered still.
+    """
+    kind = column.type
+    return column.cast(kind.value_type) if getattr(kind, "ordered", False) else column
 
 
 def _is_regular(data: bytes, layout: Layout) -> bool:

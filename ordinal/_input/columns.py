@@ -737,7 +737,7 @@ def warn_of_other_order(X: object, name: str = "X", **by_row: object) -> None:
     argument may be a mapping of names to columns, or RankIntervals, whose ends are
     columns.
     """
-    if isinstance(X, str):
+    if isinstance(X, str) and "y" in by_row:
         X, name = by_row.pop("y"), "the table"
     rows = _index_of(X)
     for argument, given in by_row.items() if rows is not None else ():

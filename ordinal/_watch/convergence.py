@@ -122,7 +122,7 @@ def filter_held(action: Literal["ignore", "always"]) -> None:
         ApproximationWarning,
     ):
         warnings.simplefilter(action, category)
-    # The fit to all rows warns of such columns.
+    # A fit to all rows, as of `select`, warns of such columns.
     warnings.filterwarnings(action, "columns? .* of X seems? to identify the rows")
 
 

@@ -80,6 +80,8 @@ class PreprocessedModel(Model):
             raise ValueError(
                 f"model must have a method predict, got a {type(self.model).__name__}"
             )
+        if not isinstance(self.origin, Origin | None):
+            raise TypeError(f"origin must be an Origin, got {shown(self.origin)}")
         names = self.preprocessor.feature_names_out
         d = self.preprocessor.n_features if names is None else len(names)
         if isinstance(self.model, Model) and self.model.n_features != d:

@@ -208,12 +208,16 @@ def fit_stacking(
     test = np.concatenate([test for _, test in splits])
     P = np.stack([member.P for member in members.values()])
     pool = _POOLS[scoring](P, data.rank[test], weight[test])
-    used = [m for m, w in zip(members.values(), pool.weights, strict=True) if w > 0]
+    used = [m for m, w in zip(members.items(), pool.weights, strict=True) if w > 0]
     models = []
-    for i, member in enumerate(used):
+    for i, (name, member) in enumerate(used):
         now = time.monotonic()
         end = now + (start + seconds - now) / (len(used) - i)
-        models.append(member.refitted(n_threads, end))
+        try:
+            models.append(member.refitted(n_threads, end))
+        except Exception as error:
+            error.add_note(f"fit_stacking: {name}, fitted to all rows")
+            raise
     return StackingModel(
         models=tuple(models),
         methods=tuple(members),
