@@ -310,18 +310,17 @@ def _read_training(
         y, *rest = (_rows_of(v, used) for v in (y, *by_row.values()))
         by_row = dict(zip(by_row, rest, strict=True))
     frame, coding, unit = table if is_coded else None, None, None
+    weight = by_row.pop("sample_weight")
     if preprocess is not None:
-        weight = by_row["sample_weight"]
         coding, unit = coding_behind(preprocess, table, weight, reference)
     elif is_coded:
         coding = _coding_of(table, formula, reference)
     if coding is not None:
         by_row["offset"] = coding.offset(table, by_row["offset"])
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
-    names, weight = feature_names(table), by_row.pop("sample_weight")
+    names, by_class = feature_names(table), given.get("class_weight")
     # An array has been checked as it was read.
     values = table if isinstance(table, np.ndarray) else _values_of(table, is_coded)
-    by_class = given.get("class_weight")
     return TrainingTable(
         Problem.from_features(values, names, y, classes, weight, by_class),
         y,
