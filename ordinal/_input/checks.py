@@ -379,7 +379,7 @@ _INSTEAD = {
     "data": "a data frame is the second argument, after its formula",
     "control": "its entries, such as max_iter= and tol=, are arguments themselves",
     "formula": "the formula is the first argument, before its data frame",
-    "Hess": "the model always has its `covariance`",
+    "Hess": "a model without penalty has its `covariance`",
     "location": "the formula of the location is the first argument",
     "parm": "the result has a row per parameter, for all parameters",
     "subset": "pass the rows that are meant, such as table[rows]",
