@@ -59,7 +59,7 @@ Result = TypeVar("Result")
 def check_columns(name: str, d: int) -> None:
     """Raise MemoryError if a fit of d columns needs more memory than there is.
 
-    No more than `HESSIAN_COLUMNS` need less than a megabyte, and no such check.
+    Fits ask only above `HESSIAN_COLUMNS`: fewer columns need less than a megabyte.
     """
     check_memory(name, _BYTES * d, f"{d} features")
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, wraps
 from importlib.util import find_spec
 from inspect import signature
@@ -250,13 +250,12 @@ def with_origin(made: _T, X: Any, y: Any, call: str | None = None) -> _T:
         (found, _), labels = digests_of_some(X, y, names), y
     for model in models:
         by = model.origin.call if call is None and model.origin else call
-        origin = Origin(by, None, found)
+        kind = None
         if not isinstance(labels, np.ndarray):
             # A function of the caller may return a model without classes.
             kind = _type_of_labels(labels, getattr(model, "classes", None))
-            origin = replace(origin, label_type=kind)
         # The model is changed in place, because a copy would lose its training rows.
-        object.__setattr__(model, "origin", origin)
+        object.__setattr__(model, "origin", Origin(by, kind, found))
     return made
 
 

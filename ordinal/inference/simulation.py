@@ -109,14 +109,16 @@ def _drawn(
     number, last = np.cumsum(model.predictor.observed), None
     for rows in model._simulated(asked, X, offset, generator, n, **random):
         u = generator.random(len(rows))
-        if model._is_searched(rows.offset):
-            at = rows.at(slice(0, len(rows)))
-            yield number[model._quantiles(at.Z, at.offset, u)] - 1
-            continue
         if rows is not last:  # draws without random effects share their rows
-            last, P = rows, probabilities_of(model, rows)
-            below = np.cumsum(P, axis=1)[:, :-1]
-        yield (below < u[:, None]).sum(axis=1)
+            last, is_searched = rows, model._is_searched(rows.offset)
+            if is_searched:
+                at = rows.at(slice(0, len(rows)))
+            else:
+                below = np.cumsum(probabilities_of(model, rows), axis=1)[:, :-1]
+        if is_searched:
+            yield number[model._quantiles(at.Z, at.offset, u)] - 1
+        else:
+            yield (below < u[:, None]).sum(axis=1)
 
 
 def _within_ends(

@@ -51,17 +51,17 @@ class Curvature:
             self._inverse = np.linalg.inv(H)
 
     def solve(self, v: np.ndarray) -> np.ndarray:
-        """Return H^-1 v, (f,)."""
+        """Return H^-1 v for a vector v, (f,), of the free parameters."""
         if self._inverse is None:
             assert self.factor is not None
             return np.asarray(self.factor.solve(v[:, None].copy())[:, 0])
         return np.asarray(self._inverse @ v)
 
     def inverse(self) -> np.ndarray:
-        """Return H^-1, (f, f)."""
+        """Return H^-1, (f, f), which takes the memory of the factor."""
         if self._inverse is None:
             assert self.factor is not None
-            self._inverse = self.factor.inverse()  # in the memory of the factor
+            self._inverse = self.factor.inverse()
         return self._inverse
 
 
