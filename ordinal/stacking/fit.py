@@ -201,8 +201,7 @@ def fit_stacking(
     judge: Callable[..., float] = getattr(metrics, scoring)
 
     def score(P: np.ndarray, test: np.ndarray) -> float:
-        known = {"labels": data.classes, "sample_weight": weight[test]}
-        return judge(data.y[test], P, **known)
+        return judge(data.y[test], P, labels=data.classes, sample_weight=weight[test])
 
     members, left_out = _searched(works, splits, score, tune, progress, n_threads)
     test = np.concatenate([test for _, test in splits])

@@ -203,6 +203,4 @@ class StackingModel(Model):
             classes = getattr(model, "classes", self.classes)
             d = getattr(model, "n_features", self.n_features)
             if d != self.n_features or not np.isin(classes, self.classes).all():
-                raise ValueError(
-                    "models must have the features and classes of the pool"
-                )
+                raise ValueError("models must have the pool's features and classes")

@@ -109,8 +109,7 @@ def least_on_simplex(
     Differences of `_RIDGE` times `level`, or the mean of G's diagonal, do not count.
     """
     p = len(c)
-    curvature = np.trace(G) / p
-    G = G + _RIDGE * (max(curvature, level) or 1.0) * np.eye(p)
+    G = G + _RIDGE * (max(np.trace(G) / p, level) or 1.0) * np.eye(p)
     first = int(np.argmin(0.5 * G.diagonal() - c))
     w, free = np.zeros(p), np.zeros(p, dtype=bool)
     w[first], free[first] = 1.0, True
@@ -139,8 +138,7 @@ def least_on_simplex(
 def _on_face(G: np.ndarray, c: np.ndarray, free: np.ndarray) -> np.ndarray:
     """Return the minimiser among the w of sum 1 that are 0 but for the free entries."""
     K = G[np.ix_(free, free)]
-    ones, right = np.ones(len(K)), c[free]
-    alone, along = np.linalg.solve(K, np.stack([right, ones], axis=1)).T
+    alone, along = np.linalg.solve(K, np.stack([c[free], np.ones(len(K))], axis=1)).T
     goal = np.zeros(len(c))
     goal[free] = alone + along * (1 - alone.sum()) / along.sum()
     return goal
