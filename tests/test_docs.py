@@ -293,6 +293,6 @@ def anchor_of(title: str) -> str:
 
 @pytest.mark.slow("imports every module in a process")
 def test_shared_text_of_docstrings_is_current():
-    tool = [sys.executable, "-P", str(ROOT / "tools/docstrings.py")]
+    tool = [sys.executable, str(ROOT / "tools/docstrings.py")]
     done = subprocess.run(tool, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -9,21 +9,20 @@ of `ordinal/_model/public.py`. Without --write the exit status is 1 if a file is
 date; a test calls it so.
 """
 
-import argparse
 import ast
 import inspect
-import sys
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from stubs import wrapped
+from stubs import ROOT, update, wrapped
 
 import ordinal.sklearn as estimators
 from ordinal._model.public import MODULES, NAMES
 from ordinal._model.registry import Method, methods
 
-PACKAGE = Path(__file__).parent.parent / "ordinal"
+PACKAGE = ROOT / "ordinal"
 HEAD = '''\
 """Estimators of `ordinal.sklearn`; written by tools/estimators.py."""
 
@@ -109,21 +108,12 @@ def public_stub(within: str) -> str:
     return "\n".join([*lines, *([] if within else ["", "__version__: str"]), ""])
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true")
-    write, status = parser.parse_args().write, 0
-    stubs = {"_estimators": stub()}
-    stubs |= {within or "__init__": public_stub(within) for within in NAMES}
-    for name, text in stubs.items():
-        path = PACKAGE / f"{name}.pyi"
-        if write:
-            path.write_text(text)
-        elif not path.exists() or path.read_text() != text:
-            print(f"{path.name} is out of date: run tools/estimators.py --write")
-            status = 1
-    return status
+def current() -> Iterator[tuple[Path, str]]:
+    """Yield every stub, and what it should be."""
+    yield PACKAGE / "_estimators.pyi", stub()
+    for within in NAMES:
+        yield PACKAGE / f"{within or '__init__'}.pyi", public_stub(within)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    update(current, __doc__)

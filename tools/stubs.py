@@ -4,16 +4,19 @@
 
 Parameters have the types that the source declares, and functions the return type of
 their annotation, or None. Without --write the stubs that are out of date are listed,
-and the exit status is 1 if there are any; a test calls it so.
+and the exit status is 1 if there are any; a test calls it so. The same holds for other
+tools that write files, which share `update`.
 """
 
 import argparse
 import re
 import sys
 import textwrap
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-SOLVERS = Path(__file__).parent.parent / "ordinal" / "_solvers"
+ROOT = Path(__file__).parents[1]
+SOLVERS = ROOT / "ordinal/_solvers"
 SCALARS = {
     "double": "float",
     "float": "float",
@@ -142,23 +145,31 @@ def stub(path: Path) -> str:
     return "\n".join(['"""Written by tools/stubs.py."""', *heads, body]) + "\n"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--write", action="store_true", help="write the stubs")
-    args = parser.parse_args()
-    stale = []
+def current() -> Iterator[tuple[Path, str]]:
+    """Yield the stub of every module of kernels, and what it should be."""
     for path in sorted(SOLVERS.glob("_[a-z]*.pyx")):
-        file, text = path.with_suffix(".pyi"), stub(path)
-        if file.exists() and file.read_text() == text:
-            continue
-        stale.append(file.name)
-        if args.write:
-            file.write_text(text)
-    if stale and not args.write:
-        sys.exit(f"out of date, run tools/stubs.py --write: {', '.join(stale)}")
+        yield path.with_suffix(".pyi"), stub(path)
+
+
+def update(current: Callable[[], Iterable[tuple[Path, str]]], doc: str | None) -> None:
+    """Write the files that are not current, or list them and exit without --write."""
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true", help="write the files")
+    write = parser.parse_args().write
+    stale = [
+        (path, text)
+        for path, text in current()
+        if not path.exists() or path.read_text() != text
+    ]
+    for path, text in stale:
+        print(path.relative_to(ROOT))
+        if write:
+            path.write_text(text)
+    if stale and not write:
+        sys.exit(f"out of date: run {sys.argv[0]} --write")
 
 
 if __name__ == "__main__":
-    main()
+    update(current, __doc__)

@@ -166,8 +166,7 @@ def fit_stacking(
 
     See Also
     --------
-    compare : Compare methods by cross-validation; with the method "stacking" also this
-        one, on rows that neither members nor weights have seen.
+    compare : Compare methods by cross-validation.
     select : Tune the hyperparameters of a method by cross-validation, and refit it.
 
     Examples
