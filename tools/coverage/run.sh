@@ -3,14 +3,15 @@
 #
 #   tools/coverage/run.sh OUT [-k npsvor tests/test_npsvor.py ...]
 #
-# All tests by default. OUT/summary.txt has the figures by package, OUT/missing.txt the
-# lines and branches that did not run. Needs gcc, and twice the time of the tests. The
-# build is installed into an environment of its own; VENV names one to use and to keep.
+# All tests by default. OUT/python.txt, kernels.txt and branches.txt have the figures by
+# file and the lines that did not run, OUT/unreached.txt the public functions that no test
+# has run. Needs gcc, and twice the time of the tests. The build is installed into an
+# environment of its own; VENV names one to use and to keep.
 #
 # The kernels are compiled to count what runs by gcc's --coverage, so that lines within
 # `nogil` are counted, too, for little time; they are optimised as ever, without which the
 # tests would take hours. gcc counts before it vectorises; some conditions have become
-# minima and maxima by then.
+# minima and maxima by then. Branches are those of lines with a condition or a loop.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PIP_DISABLE_PIP_VERSION_CHECK=1
@@ -22,7 +23,7 @@ venv=${VENV:-$out/venv}
 PATH=$venv/bin:$PATH
 
 CC=gcc pip install -q -Cbuild-dir="$out/build" -Csetup-args=-Db_coverage=true \
-  -Csetup-args=-Dc_args=-fprofile-update=atomic '.[test]' 'coverage>=7.10'
+  -Csetup-args=-Dc_args=-fprofile-update=atomic '.[test]' 'coverage>=7.10' 'gcovr>=8.3'
 find "$out" -name '*.gcda' -delete -o -name '.coverage*' -delete
 
 # A press of Ctrl-C that falls into coverage's own code leaves a lock of it held, and
@@ -38,5 +39,15 @@ python -P -m coverage run "$venv/bin/pytest" -q -m "" -p no:cacheprovider \
   -n "$(nproc)" --dist worksteal "${not[@]/#/--deselect=tests/}" "$@" || status=$?
 coverage combine -q
 coverage json -q -o "$out/python.json"
-python tools/coverage/summary.py "$out"
+coverage report --show-missing >"$out/python.txt"
+python -P tools/coverage/unreached.py "$out/python.json" >"$out/unreached.txt" || true
+# a line that is compiled for several vector widths has run if it has for any of them
+kernels() {
+  gcovr --filter ordinal --include-internal-functions --merge-lines \
+    --gcov-ignore-errors=all --exclude-branches-by-pattern \
+    '(?!.*(\b(if|elif|else|while|for|and|or)\b|&&|\|\||\?))' "$@" "$out/build"
+}
+kernels --txt "$out/kernels.txt"
+kernels --txt "$out/branches.txt" --txt-metric branch
+tail -qn 2 "$out"/{python,kernels,branches}.txt
 exit "$status"
