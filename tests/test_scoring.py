@@ -16,6 +16,7 @@ from ordinal import metrics
 from ordinal.__main__ import main
 from ordinal.model_selection import Grid, nested, stratified_holdout
 from ordinal.model_selection.scoring import Gain, Loss
+from ordinal.prediction_sets import cross_conformal
 from ordinal.preprocessing import Standardizer
 from ordinal.sklearn import LAT, POM, SVORIM, scorer
 
@@ -333,3 +334,30 @@ def test_the_command_takes_a_rule(tmp_path, capsys):
     assert "--rule is for --tune only" in capsys.readouterr().err
     assert main([*fit, "--rule", "mode", "--tune"]) == 0
     assert ordinal.load(model).rule == "mode"
+
+
+DOORS = {
+    "select": lambda cv, w: ordinal.select("pom", X, Y, cv=cv, sample_weight=w),
+    "nested": lambda cv, w: nested("svorim", X, Y, outer=cv, sample_weight=w),
+    "compare": lambda cv, w: ordinal.compare(
+        X, Y, methods=["pom"], cv=cv, sample_weight=w
+    ),
+    "fit_stacking": lambda cv, w: ordinal.fit_stacking(
+        X, Y, ["pom"], cv=cv, sample_weight=w
+    ),
+    "cross_conformal": lambda cv, w: cross_conformal(
+        "pom", X, Y, cv=cv, sample_weight=w
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("side", ["training", "test"])
+def test_a_fold_without_weight_is_named_at_every_door(door, side):
+    halves = np.array_split(np.arange(len(Y)), 2)
+    cv = [tuple(halves), tuple(halves[::-1])]
+    w = np.ones(len(Y))
+    w[halves[side == "test"]] = 0
+    message = f"sample_weight is 0 for all {side} rows of fold 0 of (cv|outer)"
+    with pytest.raises(ValueError, match=message):
+        DOORS[door](cv, w)

@@ -356,7 +356,7 @@ def splits_of(
 
     `drawn` makes them where their number is given. A caller's splitter sees the
     features of the rows (categories by their places) or, of a sparse table, their
-    numbers.
+    numbers. Raises ValueError if a side of a split has no weight.
     """
     group = None if data.group is None else data.group[rows]
     if isinstance(given, int | np.integer):
@@ -368,4 +368,16 @@ def splits_of(
         y = data.y[rows] if isinstance(data.y, np.ndarray) else data.rank[rows]
         splits = own_splits(given, name, seen, y, group)
     splits = [(rows[train], rows[test]) for train, test in splits]
+    if data.weight is not None:
+        _check_weights(splits, name, data.weight)
     return splits if data.chunked is None else in_order(splits, name)
+
+
+def _check_weights(splits: Splits, name: str, weight: np.ndarray) -> None:
+    for k, sides in enumerate(splits):
+        for side, part in zip(("training", "test"), sides, strict=True):
+            if not weight[part].any():
+                raise ValueError(
+                    f"sample_weight is 0 for all {side} rows of fold {k} of {name}: "
+                    "leave rows of weight 0 out, or pass other folds"
+                )
