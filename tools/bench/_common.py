@@ -159,8 +159,8 @@ def best_time(repeat: int, call, *args, **kwargs):
     return best
 
 
-def limited(limit: float, call, *args):
-    """call(*args) in another process; (limit, None) if it takes longer than that."""
+def limited(limit: float | None, call, *args):
+    """call(*args) in a fork of this process; (limit, None) if it takes longer."""
     with multiprocessing.get_context("fork").Pool(1) as pool:  # leaving it ends it
         try:
             return pool.apply_async(call, args).get(limit)

@@ -17,15 +17,17 @@ numbers of threads are removed from the processes of the default.
 """
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 import time
 import warnings
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from multiprocessing import get_context
+from unittest import mock
 
 import numpy as np
 
@@ -76,22 +78,19 @@ def options_of(name: str, n: int) -> dict[str, int]:
     return limits[-1] if limits else {}
 
 
-def serve() -> None:
-    """Time the fits that the parent asks for, a line of JSON each, until it is gone."""
+def timed(name: str, n: int, options: dict, least: float) -> float:
+    """Return the median seconds of fits that take at least so many seconds together."""
     warnings.simplefilter("ignore")
-    fits = variants()
-    for line in sys.stdin:
-        ask = json.loads(line)
-        X, y = simulated(ask["n"])
-        if ask["name"] == "cnnor":
-            X = np.tile(X, 8)  # which is read as 8 x 8 pixels
-        fit = partial(fits[ask["name"]], **ask["options"])
-        times: list[float] = []
-        while not times or sum(times) < ask["least"]:
-            begin = time.perf_counter()
-            fit(X, y)
-            times.append(time.perf_counter() - begin)
-        print(statistics.median(times), flush=True)
+    X, y = simulated(n)
+    if name == "cnnor":
+        X = np.tile(X, 8)  # which is read as 8 x 8 pixels
+    fit = partial(variants()[name], **options)
+    times: list[float] = []
+    while not times or sum(times) < least:
+        begin = time.perf_counter()
+        fit(X, y)
+        times.append(time.perf_counter() - begin)
+    return statistics.median(times)
 
 
 class Side:
@@ -100,28 +99,15 @@ class Side:
     def __init__(self, options: dict, environment: dict[str, str]):
         self.options = options
         bare = {k: v for k, v in os.environ.items() if k not in THREADS}
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, "--serve"], text=True,
-            env=bare | KEEP_MEMORY | environment,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
+        self.process = ProcessPoolExecutor(1, get_context("spawn"))
+        with mock.patch.dict(os.environ, bare | KEEP_MEMORY | environment, clear=True):
+            self.process.submit(variants).result()  # starts it
 
-    def ask(self, name: str, n: int, options: dict, least: float = LEAST) -> None:
-        every = options | self.options
-        ask = {"name": name, "n": n, "options": every, "least": least}
-        self.process.stdin.write(json.dumps(ask) + "\n")
-        self.process.stdin.flush()
-
-    def answer(self) -> float:
-        return float(self.process.stdout.readline())
+    def ask(self, name: str, n: int, options: dict, least: float = LEAST) -> Future:
+        return self.process.submit(timed, name, n, options | self.options, least)
 
     def seconds(self, *asked) -> float:
-        self.ask(*asked)
-        return self.answer()
-
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait()
+        return self.ask(*asked).result()
 
 
 def default() -> Side:
@@ -180,8 +166,6 @@ def part_fits(args) -> None:
             shown = [f"{x[0]:13.4f} {x[1]:8.4f} {x[2]:6.2f}" for x in (alone, beside)]
             print(f"{name:>14} {n:>5} | {' | '.join(shown)}", flush=True)
     print(f"largest ratio beside {args.busy} busy processes: {worst:.2f}")
-    for side in sides:
-        side.close()
 
 
 def part_large(args) -> None:
@@ -195,8 +179,6 @@ def part_large(args) -> None:
             f"thread, gain {1 / found[2]:.2f}",
             flush=True,
         )
-    for side in sides:
-        side.close()
 
 
 def part_together(args) -> None:
@@ -213,18 +195,14 @@ def part_together(args) -> None:
                     side.seconds(*asked)
                 turns = time.perf_counter() - begin
                 begin = time.perf_counter()
-                for side in sides:
-                    side.ask(*asked)
-                for side in sides:
-                    side.answer()
+                for answer in [side.ask(*asked) for side in sides]:
+                    answer.result()
                 ratios.append((time.perf_counter() - begin) / turns)
             print(
                 f"{name:>14} {n:>5}: four in turn {turns:.3f} s, at once "
                 f"{statistics.median(ratios):.2f} times that",
                 flush=True,
             )
-    for side in sides:
-        side.close()
 
 
 PARTS = {"fits": part_fits, "large": part_large, "together": part_together}
@@ -239,11 +217,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--busy", type=int, default=2, help="processes beside the fits")
     parser.add_argument("--only", nargs="+", help="some of the names of the command")
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.serve:
-        serve()
-        return
     for name in args.part:
         PARTS[name](args)
 

@@ -15,28 +15,15 @@ log likelihood is less than ours by `below`.
     OPENBLAS_NUM_THREADS=1 python tools/bench/mixed.py
 """
 
-import argparse
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
-from _common import Table, best_time, parser, resident, run
+from _common import Table, best_time, limited, parser, resident, run
+from peers import by_r
 
 import ordinal
-
-R = """
-suppressPackageStartupMessages(library(ordinal))
-data <- read.csv("data.csv")
-data$y <- factor(data$y, ordered = TRUE)
-best <- Inf
-for (i in 1:{repeat}) {{
-  t <- system.time(m <- clmm({formula}, data = data))
-  best <- min(best, t[["user.self"]] + t[["sys.self"]])
-}}
-cat(best, format(as.numeric(m$logLik), digits = 15))
-"""
 
 
 def problem(n, levels, seed=0):
@@ -58,31 +45,17 @@ def fitted(X, y, groups, nodes=1):
     return model, model.standard_errors
 
 
-def by_r(X, y, groups, args):
+def by_clmm(X, y, groups, args):
     """(CPU seconds, log likelihood) of clmm; no log likelihood where it takes longer
     than the limit, nothing without R."""
-    features = [f"x{j}" for j in range(X.shape[1])]
-    right = " + ".join([*features, *(f"(1 | {name})" for name in groups)])
-    script = R.format(formula=f"y ~ {right}", **{"repeat": args.repeat})
-    with tempfile.TemporaryDirectory() as folder:
-        np.savetxt(
-            Path(folder) / "data.csv", np.column_stack([X, y, *groups.values()]),
-            delimiter=",", header=",".join([*features, "y", *groups]), comments="",
-            fmt="%.17g",
-        )  # fmt: skip
-        try:
-            done = subprocess.run(
-                ["Rscript", "-e", script], cwd=folder, capture_output=True, text=True,
-                timeout=args.limit,
-            )  # fmt: skip
-        except FileNotFoundError:
-            return None, None
-        except subprocess.TimeoutExpired:
-            return args.limit, None
-    if done.returncode:
-        return None, None
-    seconds, loglik = map(float, done.stdout.split())
-    return seconds, loglik
+    columns = [f"X{j + 1}" for j in range(X.shape[1] + len(groups))]
+    right = [*columns[: X.shape[1]], *(f"(1 | {c})" for c in columns[X.shape[1] :])]
+    fit = f"clmm(y ~ {' + '.join(right)}, data = data)"
+    found = by_r(
+        args, "ordinal", fit, "m$logLik", np.column_stack([X, *groups.values()]), y
+    )
+    seconds, values = found or (None, None)
+    return seconds, None if values is None else values[0]
 
 
 def peers(args):
@@ -94,7 +67,7 @@ def peers(args):
     for levels in ({"g": n // 20}, {"a": n // 50, "b": n // 100}):
         X, y, groups = problem(n, levels)
         seconds, _, (model, _) = best_time(args.repeat, fitted, X, y, groups)
-        theirs, loglik = by_r(X, y, groups, args)
+        theirs, loglik = by_clmm(X, y, groups, args)
         below = None if loglik is None else model.loglik - loglik
         ratio = None if theirs is None else theirs / seconds
         name = " x ".join(map(str, levels.values()))
@@ -124,21 +97,15 @@ def crossed(args):
 
 def growth(args):
     table = Table(
-        args,
-        "100 rows per group",
-        "rows:8d",
-        "ours:8.3f",
-        "steps:5.0f",
+        args, "100 rows per group", "rows:8d", "ours:8.3f", "steps:5.0f",
         "MB above X:10.0f",
-    )
+    )  # fmt: skip
     for n in (10_000, 100_000, 1_000_000):
         # in a process of its own, whose peak no fit before it has raised
-        command = [sys.executable, __file__, "--peak", str(n), "100"]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        table.row(n, *map(float, done.stdout.split()))
+        table.row(n, *limited(None, with_peak, n, 100))
 
 
-def print_peak(n, per_group):
+def with_peak(n, per_group):
     """CPU seconds of one fit, its steps, and its peak memory less what was held before
     it, X, y and the groups among it; Linux."""
     X, y, groups = problem(n, {"g": n // per_group})
@@ -146,7 +113,7 @@ def print_peak(n, per_group):
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins here
     before = resident("VmRSS")
     seconds, _, (model, _) = best_time(1, fitted, X, y, groups)
-    print(seconds, model.convergence.n_iter, resident("VmHWM") - before)
+    return seconds, model.convergence.n_iter, resident("VmHWM") - before
 
 
 def coverage(args):
@@ -182,12 +149,7 @@ PARTS = {"peers": peers, "crossed": crossed, "growth": growth, "coverage": cover
 
 if __name__ == "__main__":
     options = parser(__doc__, PARTS)
-    options.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
     options.add_argument("--limit", type=float, default=900, help="seconds of clmm")
     options.add_argument("--rows", type=int, default=10_000, help="of the part peers")
     options.add_argument("--sets", type=int, default=200, help="of the part coverage")
-    args = options.parse_args()
-    if args.peak:
-        print_peak(*map(int, args.peak))
-    else:
-        run(args, PARTS)
+    run(options.parse_args(), PARTS)

@@ -2,8 +2,8 @@
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 # A figure each, and nothing to mend: what the package may answer to a caller's slip.
 ALLOWED = (ValueError, TypeError, MemoryError, OSError)
@@ -43,9 +43,6 @@ class Call:
                 rest = {k: v for k, v in self.arguments.items() if k != name}
                 yield replace(self, arguments=rest)
 
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "arguments": dict(self.arguments)}
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -75,8 +72,8 @@ class Family(Protocol):
     A new family is a module of `families/` with a class like this, and its name in
     `families/__init__.py`. Names that its sources need come from a module of their own,
     which begins with `from subjects import *` and which `Call.prelude` imports from.
-    Such a function may look at what the package promises beyond `judge`, and raise an
-    exception of its own where that is broken: any that is not in ALLOWED is a failure.
+    Such a function may look at what the package promises beyond `judge`, and raise
+    `BrokenPromise` where that is broken: what is not in ALLOWED is a failure.
     """
 
     name: str

@@ -12,10 +12,6 @@ from subjects import *
 from ordinal._command.main import main
 
 
-class Broken(Exception):
-    """The command did not keep what it promises."""
-
-
 def table(n: int = 24, header: str = "a,b,c,grade", labels: str = "1,2,3") -> bytes:
     """The plain rows and labels as comma-separated values; without labels if that is
     empty."""
@@ -67,9 +63,11 @@ def command(*argv: str, **files: bytes) -> int:
     said = errors.getvalue()
     last = said.splitlines()[-1] if said else ""
     if "Traceback" in said or code not in (0, 2):
-        raise Broken(f"exit code {code}: {said}")
+        raise BrokenPromise(f"exit code {code}: {said}")
     if (code == 2) != last.startswith("ordinal: error: ") or (code == 2 and out.tell()):
-        raise Broken(f"exit code {code}, printed {out.tell()} characters, said {said}")
+        raise BrokenPromise(
+            f"exit code {code}, printed {out.tell()} characters, said {said}"
+        )
     if code == 2:
         raise ValueError(last)
     return code

@@ -1,18 +1,45 @@
 """Calls made in a process of their own, which may crash or hang."""
 
-import contextlib
-import json
+import faulthandler
 import os
-import select
-import subprocess
-import sys
+import resource
 import tempfile
 import time
+import warnings
+from dataclasses import replace
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from call import Call, Outcome
 
 _START = 120.0  # seconds that the imports of a child may take on a busy machine
+_FRESH = get_context("spawn")  # processes that share no memory with this one
+
+
+def serve(channel: Connection, folder: str, megabytes: int) -> None:
+    """Make the calls that come through the channel, in a folder, with no more memory
+    than that (0: as much as there is). A crash ends this process alone."""
+    # Before numpy is imported: many children, each with a thread a processor, would
+    # spend their time on waiting for one another.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("ORDINAL_NUM_THREADS", "1")
+    os.environ.setdefault("MPLBACKEND", "agg")
+    os.chdir(folder)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    errors = os.open(f"{folder}.errors", os.O_WRONLY | os.O_CREAT)
+    for descriptor, file in enumerate((nothing, nothing, errors)):
+        os.dup2(file, descriptor)
+    faulthandler.enable()
+    if megabytes:
+        limit = megabytes * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    from judge import judge
+
+    warnings.simplefilter("ignore")
+    channel.send("ready")
+    while True:
+        channel.send(judge(channel.recv()))
 
 
 class Executor:
@@ -20,72 +47,52 @@ class Executor:
 
     def __init__(self, limit: float, megabytes: int) -> None:
         self._limit, self._megabytes = limit, megabytes
-        self._child: subprocess.Popen[str] | None = None
+        self._running = False
 
     def judge(self, call: Call) -> Outcome:
         """Make the call; a child that crashed or hangs is replaced for the next one."""
-        child = self._child or self._start()
-        assert child.stdin is not None
+        if not self._running:
+            self._start()
         start = time.monotonic()
         try:
-            child.stdin.write(json.dumps(call.as_dict()) + "\n")
-            child.stdin.flush()
-            line = self._line(self._limit)
-        except BrokenPipeError:
-            line = ""
+            self._channel.send(call)
+            if self._channel.poll(self._limit):
+                seconds = time.monotonic() - start
+                return replace(self._channel.recv(), seconds=seconds)
+            kind, detail = "slow", f"no answer within {self._limit:g} s"
+        except (EOFError, ConnectionError):
+            self._child.join()
+            said, code = self._said()[-3000:], self._child.exitcode
+            kind, detail = "crash", f"the interpreter ended with code {code}\n{said}"
         seconds = time.monotonic() - start
-        if line:
-            return Outcome(**{**json.loads(line), "seconds": seconds})
-        if line is None:
-            self.close()
-            detail = f"no answer within {self._limit:g} s"
-            return Outcome("slow", True, detail, call.function, seconds=seconds)
-        code = child.wait()
-        self._errors.seek(0)
-        said = self._errors.read()[-3000:]
         self.close()
-        detail = f"the interpreter ended with code {code}\n{said}"
-        return Outcome("crash", True, detail, call.function, seconds=seconds)
+        return Outcome(kind, True, detail, call.function, seconds=seconds)
 
     def close(self) -> None:
-        if self._child is not None:
+        if self._running:
             self._child.kill()
-            self._child.wait()
-            assert self._child.stdin is not None
-            with contextlib.suppress(BrokenPipeError):  # what it had not read yet
-                self._child.stdin.close()
-            os.close(self._answers)
-            self._errors.close()
+            self._child.join()
+            self._channel.close()
             self._folder.cleanup()
-            self._child = None
+            self._running = False
 
-    def _start(self) -> "subprocess.Popen[str]":
-        self._answers, channel = os.pipe()
-        self._errors = tempfile.TemporaryFile("w+", errors="replace")
+    def _start(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
-        self._pending = b""
-        program = Path(__file__).resolve().with_name("child.py")
-        self._child = subprocess.Popen(
-            [sys.executable, str(program), str(channel), str(self._megabytes)],
-            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._errors,
-            pass_fds=[channel], text=True, cwd=self._folder.name,
-        )  # fmt: skip
-        os.close(channel)
-        if self._line(_START) != "ready":
-            self._errors.seek(0)
-            raise RuntimeError(f"a child did not start:\n{self._errors.read()}")
-        return self._child
+        self._work = Path(self._folder.name, "calls")
+        self._work.mkdir()
+        self._channel, theirs = _FRESH.Pipe()
+        given = theirs, str(self._work), self._megabytes
+        self._child = _FRESH.Process(target=serve, args=given, daemon=True)
+        self._child.start()
+        self._running = True
+        theirs.close()
+        try:
+            ready = self._channel.poll(_START) and self._channel.recv()
+        except EOFError:
+            ready = False
+        if not ready:
+            raise RuntimeError(f"a child did not start:\n{self._said()}")
 
-    def _line(self, seconds: float) -> str | None:
-        """The next line; "" at the end of the child, None if it takes too long."""
-        deadline = time.monotonic() + seconds
-        while b"\n" not in self._pending:
-            wait = deadline - time.monotonic()
-            if wait <= 0 or not select.select([self._answers], [], [], wait)[0]:
-                return None
-            read = os.read(self._answers, 1 << 16)
-            if not read:
-                return ""
-            self._pending += read
-        line, _, self._pending = self._pending.partition(b"\n")
-        return line.decode()
+    def _said(self) -> str:
+        """Return what the child has written to its standard error."""
+        return Path(f"{self._work}.errors").read_text(errors="replace")

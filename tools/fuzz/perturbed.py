@@ -4,10 +4,6 @@
 from tables import *
 
 
-class BrokenPromise(Exception):
-    """A result that differs from that of the same numbers as floats."""
-
-
 def compared(dtype: Callable[[Any], Any], method: str, way: str, seed: int) -> Any:
     """Compare a method of a model for a column of a dtype and for one of floats."""
     rng = np.random.default_rng(seed)

@@ -11,10 +11,6 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
 from test_crossings import RELATIONS
 
 
-class BrokenRelation(Exception):
-    """A relation that does not hold."""
-
-
 def crossed(relation: str, **given: Any) -> None:
     """Check a relation; an argument that is not given has its first value, and the seed
     is 0."""
@@ -24,4 +20,4 @@ def crossed(relation: str, **given: Any) -> None:
         test(**{**simplest, "seed": 0, **given})
     except Exception as error:
         # Failures of one kind are taken for the same one.
-        raise type(relation, (BrokenRelation,), {})(given) from error
+        raise type(relation, (BrokenPromise,), {})(given) from error

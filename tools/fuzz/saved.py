@@ -26,10 +26,6 @@ _ASKED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-class BrokenPromise(Exception):
-    """A file that is neither refused nor good for predictions."""
-
-
 def _with_gaps() -> np.ndarray:
     return np.where(rows() > 1.2, np.nan, rows())
 
@@ -117,8 +113,7 @@ def _made(name: str) -> tuple[Any, Any]:
         return make(), make_rows()
     make_rows, options = _FITS[name]
     given = {"y": ranks(), "n_threads": 1, **options}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return function_of(name.split()[0])(make_rows(), **given), make_rows()
 
 
@@ -207,8 +202,7 @@ def _forged(name: str, changes: tuple[Change, ...]) -> Any:
     header["checksum"] = checksum(header["model"], arrays)
     as_bytes = np.frombuffer(json.dumps(header).encode(), np.uint8)
     file = io.BytesIO()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         np.savez(file, header=as_bytes, **arrays)
     return _loaded(file.getvalue())
 
@@ -261,8 +255,7 @@ def array(which: int, way: Callable[[np.ndarray], np.ndarray]) -> Change:
         if not arrays:
             return
         key = sorted(arrays)[which % len(arrays)]
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
             arrays[key] = either(lambda: np.asarray(way(arrays[key])), arrays[key])
 
     return change

@@ -16,10 +16,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
 Later = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-class BrokenPromise(Exception):
-    """A fit that did not refuse other rows, or refused the same ones."""
-
-
 class Source:
     """Plain rows in chunks that end at `ends`. From pass `since` on, features and row
     numbers are what `later` makes of them, in blocks of another size."""
@@ -46,8 +42,7 @@ def refit(name: str, later: Later, since: int, ends: Sequence[int], n: int) -> A
     X, numbers = later(rows(n), np.arange(n))
     same = np.array_equal(numbers, np.arange(n)) and np.array_equal(X, rows(n))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             model = function_of(name)(source, None, n_threads=1, **OPTIONS[name])
     except ValueError as error:
         if same:

@@ -42,6 +42,10 @@ class Foreign(Exception):
     """Raised by the objects that are passed: it may come back as it is."""
 
 
+class BrokenPromise(Exception):
+    """Raised where the package does not keep what it promises beyond `judge`."""
+
+
 class Odd:
     """An object with the special methods that are named, each returning its value; an
     exception is raised instead."""
@@ -99,8 +103,7 @@ def function_of(name: str) -> Any:
 @functools.cache
 def fit(name: str, **options: Any) -> Any:
     """The model of `ordinal.fit_<name>` for the plain rows."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return function_of(name)(rows(), ranks(), **options)
 
 
@@ -123,8 +126,7 @@ def grouped(kind: str = "intercept") -> Any:
         "slope": {"slopes": {"group": [0]}, "link": "probit"},
         "nodes": {"n_quadrature": 3, "nominal": [0], "cluster": group % 3},
     }
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return ordinal.fit_clmm(
             rows(60), y * 3 // 60 + 1, groups={"group": group}, **options[kind]
         )
@@ -146,8 +148,7 @@ def table() -> np.ndarray:
 
 
 def preprocessed() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return preprocessing.PreprocessedModel.fit(
             ordinal.fit_xofm, table(), ranks(), probability=True
         )

@@ -32,8 +32,7 @@ def mixed(kind: str = "pandas") -> Any:
 @functools.cache
 def framed(name: str, **options: Any) -> Any:
     """The model of `ordinal.fit_<name>` for the plain rows in a data frame."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         X = mixed() if "categorical" in options else frame()
         return function_of(name)(X, ranks(), **options)
 

@@ -31,8 +31,9 @@ def thinned(n: int, d: int) -> tuple[Any, Any]:
 
 
 def fit(method: Callable[..., Any], data: tuple[Any, Any], **options: Any) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it is meant to end before it has converged
+    with warnings.catch_warnings(
+        action="ignore"
+    ):  # it is meant to end before it has converged
         return method(*data, n_threads=1, **options)
 
 

@@ -15,6 +15,7 @@ from _common import (  # noqa: F401  (for the scripts)
     best_time,
     california,
     header,
+    limited,
     resident,
     standardized,
     table,

@@ -28,7 +28,6 @@ the mean over the sets of the ranks by MAE and MZE, seconds and megabytes on Car
 """
 
 import json
-import multiprocessing
 import re
 import sys
 import warnings
@@ -38,6 +37,7 @@ import numpy as np
 from _protocol import (
     best_time,
     header,
+    limited,
     options,
     resident,
     standardized,
@@ -101,8 +101,9 @@ def errors(args, name, set_name):
         if kept and kept.exists():
             out.append(json.loads(kept.read_text()))
             continue
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a search tries what does not converge
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # a search tries what does not converge
             if grid:
                 model = select(
                     fit, X[train], y[train], search=Grid(**grid), n_threads=1,
@@ -147,8 +148,7 @@ def measured(data, name, set_name):
     if name == LASSO:
         fit = ordinal.fit_pom_path
     few = np.concatenate([np.flatnonzero(y == rank)[:3] for rank in np.unique(y)])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         fit(X[few], y[few], n_threads=1, **fixed)  # imports what a first fit does
         before = resident("VmRSS")
         first = best_time(1, fit, X, y, n_threads=1, **fixed)[0]
@@ -156,12 +156,6 @@ def measured(data, name, set_name):
         repeat = 1 if first > 5 else 3
         again = best_time(repeat, fit, X, y, n_threads=1, **fixed)[0]
     return min(first, again), max(memory, 0.0)
-
-
-def in_a_fork(*of):
-    """`measured` in a process that begins as this one, in which nothing was fitted."""
-    with multiprocessing.get_context("fork").Pool(1) as pool:
-        return pool.apply(measured, of)
 
 
 def markdown(cells, spec, starred=(), columns=SETS):
@@ -250,7 +244,8 @@ def all_times(args):
     found = {}
     for name in NAMES:
         for s in SETS:
-            found[name, s] = in_a_fork(args.data, name, s)
+            # in a process that begins as this one, in which nothing was fitted
+            found[name, s] = limited(None, measured, args.data, name, s)
         print(name, *(f"{found[name, s][0]:.3f}" for s in SETS), file=sys.stderr)
     specs = zip((SECONDS, MEMORY), (".3f", ".1f"), strict=True)
     return {
