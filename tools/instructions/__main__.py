@@ -17,6 +17,7 @@ valgrind and its headers, gcc, and scipy for sparse rows.
 import argparse
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -86,40 +87,28 @@ def counts_of(text: str) -> Counts:
     return out
 
 
-def recorded() -> dict[str, Counts]:
-    """Return the counts by compiler."""
-    out: dict[str, Counts] = {}
-    found: Counts = {}
-    for line in RECORD.read_text().splitlines() if RECORD.exists() else ():
-        if line.startswith("== "):
-            found = out.setdefault(line[3:].partition(":")[0], {})
-        elif line:
-            count, kernel, case = line.split(maxsplit=2)
-            found[case, kernel] = int(count)
-    return out
+def records() -> dict[str, str]:
+    """Return the parts of the record by compiler: a head, and a line per count."""
+    parts = re.split(r"^(?=== )", RECORD.read_text(), flags=re.MULTILINE)[1:]
+    return {part[3:].partition(":")[0]: part for part in parts}
 
 
-def written(records: dict[str, Counts], heads: dict[str, str]) -> str:
-    parts = []
-    for name, counts in sorted(records.items()):
-        parts.append(heads[name])
-        parts += [
-            f"{n:10d}  {kernel:34}  {case}" for (case, kernel), n in counts.items()
-        ]
-    return "\n".join(parts) + "\n"
+def recorded() -> Counts:
+    """Return the counts that were recorded with this compiler."""
+    lines = records()[compiler()].splitlines()[1:]
+    rows = (line.split(maxsplit=2) for line in lines)
+    return {(case, kernel): int(count) for count, kernel, case in rows}
 
 
 def record(counts: Counts) -> None:
-    heads = {}
-    for line in RECORD.read_text().splitlines() if RECORD.exists() else ():
-        if line.startswith("== "):
-            heads[line[3:].partition(":")[0]] = line
-    heads[compiler()] = (
+    head = (
         f"== {compiler()}: {platform.machine()} {LEVEL}, "
         f"Python {platform.python_version()}, numpy {np.__version__}, "
         f"{' '.join(platform.libc_ver())}"
     )
-    RECORD.write_text(written(recorded() | {compiler(): counts}, heads))
+    rows = [f"{n:10d}  {kernel:34}  {case}" for (case, kernel), n in counts.items()]
+    parts = records() | {compiler(): "\n".join([head, *rows, ""])}
+    RECORD.write_text("".join(parts[name] for name in sorted(parts)))
 
 
 def report(old: Counts, new: Counts) -> list[str]:
@@ -158,9 +147,8 @@ def main() -> int:
     if args.record and args.only:
         parser.error("--record takes all cases")
     why = impossible()
-    if not why and not args.record and compiler() not in recorded():
-        known = ", ".join(recorded()) or "no compiler"
-        why = f"recorded with {known}, this is {compiler()}"
+    if not why and not args.record and compiler() not in records():
+        why = f"recorded with {', '.join(records())}, this is {compiler()}"
     if why:
         print(f"NOT COMPARED: {why}")
         return 2 if args.strict or args.record else 0
@@ -173,10 +161,8 @@ def main() -> int:
         record(dict(sorted(new.items())))
         print(f"recorded {len(new)} counts with {compiler()}")
         return 0
-    old = recorded()[compiler()]
-    wrong = report(
-        {k: v for k, v in old.items() if not args.only or k[0] in args.only}, new
-    )
+    only = args.only or CASES
+    wrong = report({k: n for k, n in recorded().items() if k[0] in only}, new)
     print(*wrong, sep="\n")
     return 1 if wrong else 0
 

@@ -20,9 +20,7 @@ from ordinal._watch.monitor import Monitor
 def through(slots: Any, name: str, call: Any) -> Any:
     """A function that does as `call` does, by way of the slot of that name."""
     slot = slots.bound(slot_of(name), call)
-    return lambda *args, **options: slot(
-        *args, **options
-    )  # becomes a method in a class
+    return lambda *args, **options: slot(*args, **options)  # a class binds it
 
 
 def replaced(slots: Any, public: str, value: Any) -> Any:

@@ -11,11 +11,9 @@ from ordinal import _solvers
 _OTHERS = "_shared", "_build_info", "_parts", "_simd"
 # Methods that compute. Those of `_pair_smo.Smo` only set up what `advance` works on.
 METHODS = {"_active_set.ActiveSet": ("minimise",)}
-_KINDS = (
-    "cython_function_or_method",
-    "fused_cython_function",
-    "builtin_function_or_method",
-)
+_KINDS = {
+    "cython_function_or_method", "fused_cython_function", "builtin_function_or_method",
+}  # fmt: skip
 
 
 def kernels() -> Iterator[tuple[str, Any]]:
@@ -26,23 +24,16 @@ def kernels() -> Iterator[tuple[str, Any]]:
         module = importlib.import_module(f"{_solvers.__name__}.{found.name}")
         for name, value in vars(module).items():
             public = f"{found.name}.{name}"
-            if not name.startswith("_") and (
-                type(value).__name__ in _KINDS or public in METHODS
-            ):
+            is_kernel = type(value).__name__ in _KINDS or public in METHODS
+            if is_kernel and not name.startswith("_"):
                 yield public, value
 
 
 def names() -> list[str]:
     """Return all names that have a slot: functions, and methods of METHODS."""
-    return sorted(
-        name
-        for public, _ in kernels()
-        for name in (
-            [f"{public}.{m}" for m in METHODS[public]]
-            if public in METHODS
-            else [public]
-        )
-    )
+    found = {name for name, _ in kernels()} - METHODS.keys()
+    methods = {f"{name}.{m}" for name, of in METHODS.items() for m in of}
+    return sorted(found | methods)
 
 
 def slot_of(name: str) -> str:
