@@ -16,6 +16,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import time
+import timeit
 
 import numpy as np
 
@@ -33,12 +34,7 @@ ROW = "{:24} {:>12} {:>12} {:>7}"
 
 def nanoseconds(call, repeat: int = 7) -> float:
     """The quickest of several runs."""
-    best = np.inf
-    for _ in range(repeat):
-        start = time.perf_counter_ns()
-        call()
-        best = min(best, time.perf_counter_ns() - start)
-    return best
+    return 1e9 * min(timeit.repeat(call, repeat=repeat, number=1))
 
 
 def row(what: str, counted: float, taken: float) -> None:

@@ -123,6 +123,16 @@ def table(folder: str | None, name: str) -> tuple[np.ndarray, np.ndarray]:
     return rows[:, :-1], rows[:, -1]
 
 
+def stored_splits(folder: str | None, name: str, kind: str):
+    """Row numbers and labels of splits/NAME/KIND.npz."""
+    if folder is None:
+        raise SystemExit(NO_DATA)
+    file = Path(folder) / "splits" / name / f"{kind}.npz"
+    if not file.exists():
+        raise SystemExit(f"no {file}: docs/data_sets.md says what the folder holds")
+    return np.load(file)
+
+
 def standardized(X: np.ndarray, train: np.ndarray) -> np.ndarray:
     return (X - X[train].mean(axis=0)) / X[train].std(axis=0)
 
@@ -131,12 +141,12 @@ def california(folder: str | None, n: int, bins: int = 5):
     """(X, y, X_rest, y_rest): n rows of the official 5000-row partition, or beyond
     5000 rows of the whole table; official labels, standardised by the n rows."""
     X, _ = table(folder, "california_housing")
-    splits = Path(folder or "") / "splits/california_housing"
-    stored = np.load(splits / "npsvor_large_equalfreq.npz")
+    stored = stored_splits(folder, "california_housing", "npsvor_large_equalfreq")
     train, y = stored["train_idx_5"][0], stored["y5"]
     if bins != 5:
-        stored = np.load(splits / "orreview_equalfreq.npz")
-        y = stored[f"y{bins}"]
+        y = stored_splits(folder, "california_housing", "orreview_equalfreq")[
+            f"y{bins}"
+        ]
     if n > train.size:
         train = np.arange(len(X))
     train = np.random.default_rng(0).permutation(train)[:n]

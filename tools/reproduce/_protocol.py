@@ -18,6 +18,7 @@ from _common import (  # noqa: F401  (for the scripts)
     limited,
     resident,
     standardized,
+    stored_splits,
     table,
 )
 
@@ -66,15 +67,6 @@ def store_folder(args):
     return nullcontext(args.store) if args.store else tempfile.TemporaryDirectory()
 
 
-def stored_splits(data, name, stored):
-    if data is None:
-        raise SystemExit(NO_DATA)
-    file = Path(data) / "splits" / name / f"{stored}.npz"
-    if not file.exists():
-        raise SystemExit(f"no {file}: docs/data_sets.md says what the folder holds")
-    return np.load(file)
-
-
 def raw_partition(data, name, bins, split, stored="orreview_equalfreq"):
     """X, y, the training rows and the test rows of one partition; X is without the
     features that are constant in the training rows."""
@@ -92,7 +84,7 @@ def partition(data, name, bins, split, stored="orreview_equalfreq"):
     """X and y of the training rows, then of the test rows, of one of 20 partitions;
     standardised."""
     X, y, train, test = raw_partition(data, name, bins, split, stored)
-    X = (X - X[train].mean(axis=0)) / X[train].std(axis=0)
+    X = standardized(X, train)
     return X[train], y[train], X[test], y[test]
 
 

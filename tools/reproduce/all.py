@@ -26,7 +26,7 @@ from _protocol import options
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs/results.md"
 # the last writes into the page, the others are not tables
-LEFT_OUT = ("all.py", "check.py", "fetch.py", "start_here.py")
+LEFT_OUT = ("all.py", "check.py", "start_here.py")
 QUICK = """
 svor.py --sets pyrimidines boston_housing --splits 2 --coarse
 gpor.py --sets diabetes pyrimidines --splits 3

@@ -1,16 +1,23 @@
-"""Says which files of docs/data_sets.md a folder holds.
+"""Says which files of docs/data_sets.md a folder holds, and copies what it lacks.
 
-    python tools/reproduce/check.py --data FOLDER
+    python tools/reproduce/check.py --data FOLDER [--mirror MIRROR] [--sets NAME ...]
 
 A set is NAME.csv.gz: a header, then features and the target in the last column. "ok" is
 that of the very file which the tables were made of, by its sha256 without compression.
 Partitions are splits/NAME/KIND.npz, by the sha256 of the file. The exit code is 1 if
 anything is missing.
+
+MIRROR is the address of a folder of that layout: https://, http:// or file://. Most of
+the collections state no licence, so the project keeps no mirror of its own. What the
+folder lacks, or has in another version with --replace, is fetched; a file whose
+checksum is another one is not written.
 """
 
 import gzip
 import hashlib
 import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 from _protocol import NO_DATA, options
@@ -75,16 +82,40 @@ def digest(content, path):
     return hashlib.sha256(content).hexdigest()
 
 
+def fetched(mirror, folder, path, known):
+    """Copy a file from the mirror, and say "fetched", or why it was not."""
+    try:
+        with urllib.request.urlopen(f"{mirror}/{path}", timeout=60) as answer:
+            content = answer.read()
+    except (OSError, urllib.error.URLError) as error:
+        return f"missing: {error}"
+    if not digest(content, path).startswith(known):
+        return "missing: the checksum of the mirror's file differs"
+    file = Path(folder, path)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f"{file.name}.part")
+    part.write_bytes(content)
+    part.replace(file)  # whole or not at all
+    return "fetched"
+
+
 def main():
-    folder = options(__doc__).parse_args().data
-    if folder is None:
+    parser = options(__doc__, sets=dict.fromkeys(name for name, *_ in files()))
+    parser.add_argument("--mirror", help="address of a folder to copy from")
+    parser.add_argument("--replace", action="store_true", help="other versions, too")
+    args = parser.parse_args()
+    if args.data is None:
         raise SystemExit(NO_DATA)
-    missing = 0
+    wanted = {"missing", "another file"} if args.replace else {"missing"}
+    n_missing = 0
     for name, what, path, known in files():
-        found = state(folder, path, known)
-        missing += found == "missing"
-        print(f"{name:20} {what:24} {found}")
-    sys.exit(missing > 0)
+        if name in args.sets:
+            found = state(args.data, path, known)
+            if args.mirror and found in wanted:
+                found = fetched(args.mirror.rstrip("/"), args.data, path, known)
+            n_missing += found.startswith("missing")
+            print(f"{name:20} {what:24} {found}", flush=True)
+    sys.exit(n_missing > 0)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from _protocol import (
     header,
     partition,
     search_options,
+    standardized,
     stored_splits,
     table,
 )
@@ -45,11 +46,6 @@ HEADINGS = (
     "tolerances     MZE     MAE  steps",
     f"{'method':18}  rows  MZE          MAE           behind  seconds",
 )
-
-
-def scaled(X, train, test):
-    mean, spread = X[train].mean(axis=0), X[train].std(axis=0)
-    return (X[train] - mean) / spread, (X[test] - mean) / spread
 
 
 def errors(model, X, y):
@@ -90,7 +86,8 @@ def rows_figure(args, gamma):
         for split in range(args.splits):
             drawn = np.random.default_rng([args.seed, split]).permutation(len(y))
             train, test = np.split(drawn, [n])
-            rows, new = scaled(X, train, test)
+            Z = standardized(X, train)
+            rows, new = Z[train], Z[test]
             for name in args.methods:
                 start = time.process_time()
                 model = FIT[name](
