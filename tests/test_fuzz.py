@@ -103,8 +103,7 @@ def test_no_field_makes_probabilities_that_are_none(fuzz, name):
     saved = fuzz("saved")
     header, arrays = saved.members(name)
     n_leaves = sum(
-        not isinstance(holder[key], dict | list)
-        for holder, key in saved._places(header)
+        not isinstance(holder[key], dict | list) for holder, key in saved.places(header)
     )
     last = 0.999999
     at = [saved.entry(i, v) for i in (0.0, last) for v in NUMBERS]

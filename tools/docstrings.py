@@ -25,69 +25,42 @@ from stubs import update
 from ordinal._model.public import MODULES
 from ordinal._model.registry import parameters
 
-# function: where its other parameters are described, and those that it describes itself
-INHERITED: dict[str, tuple[str, str]] = {
-    "fit_svorex": ("fit_svorim", "C cost"),
-    "companions.fit_shashua_levin": ("fit_svorim", "C tol cost"),
-    "companions.fit_redsvm": ("fit_svorim", "cost"),
-    "fit_npsvor": ("fit_svorim", "tol cost classes basis max_iter max_time"),
-    "fit_npsvor_path": ("fit_npsvor", ""),
-    "companions.fit_svc": ("fit_svorim", "tol basis max_iter"),
-    "companions.fit_svr": ("companions.fit_svc", "cost"),
-    "companions.fit_cssvc": ("companions.fit_svc", "cost"),
-    "companions.fit_svmop": ("companions.fit_svc", "cost"),
-    "companions.fit_opbe": ("fit_svorim", "tol basis rng max_iter"),
-    "companions.fit_kdlor": (
-        "fit_svorim",
-        "C basis tol sample_weight class_weight rng max_iter max_time callback",
-    ),
-    "fit_tlssvor": (
-        "fit_svorim",
-        "X C basis tol sample_weight probability rng cache_mb max_iter max_time "
-        "callback",
-    ),
-    "fit_gpor": (
-        "fit_svorim",
-        "X kernel basis start tol max_iter max_time sample_weight classes cache_mb rng "
-        "callback",
-    ),
-    "fit_xofm": (
-        "fit_svorim",
-        "X cache_mb sample_weight probability rng tol max_iter max_time callback",
-    ),
-    "companions.fit_nnor": ("fit_svorim", "X y tol rng max_iter max_time callback"),
-    "companions.fit_nnpom": ("companions.fit_nnor", "l2"),
-    "companions.fit_elmor": (
-        "companions.fit_nnor",
-        "n_hidden tol probability rng max_iter max_time callback",
-    ),
-    "companions.fit_cnnor": (
-        "companions.fit_nnor",
-        "X n_hidden l2 tol sample_weight rng max_iter",
-    ),
-    "companions.fit_lit": (
-        "fit_svorim",
-        "X tol preprocess probability rng max_iter max_time callback",
-    ),
-    "companions.fit_lat": ("companions.fit_lit", ""),
-    "companions.fit_ofmhs": ("companions.fit_lit", "X y preprocess tol max_iter"),
-    "fit_boosting": (
-        "fit_xofm",
-        "X y learning_rate monotone sample_weight rng n_threads tol max_iter max_time "
-        "callback",
-    ),
-    "fit_pom": (
-        "fit_svorim",
-        "X y sample_weight class_weight preprocess tol max_iter max_time callback",
-    ),
-    "fit_pom_path": (
-        "fit_pom",
-        "X y link threshold offset tol max_iter max_time",
-    ),
-    "fit_clmm": (
-        "fit_pom",
-        "X y link offset sample_weight missing tol max_iter max_time",
-    ),
+# function: where its other parameters are described, then those it describes itself
+INHERITED = {
+    "fit_svorex": "fit_svorim C cost",
+    "companions.fit_shashua_levin": "fit_svorim C tol cost",
+    "companions.fit_redsvm": "fit_svorim cost",
+    "fit_npsvor": "fit_svorim tol cost classes basis max_iter max_time",
+    "fit_npsvor_path": "fit_npsvor",
+    "companions.fit_svc": "fit_svorim tol basis max_iter",
+    "companions.fit_svr": "companions.fit_svc cost",
+    "companions.fit_cssvc": "companions.fit_svc cost",
+    "companions.fit_svmop": "companions.fit_svc cost",
+    "companions.fit_opbe": "fit_svorim tol basis rng max_iter",
+    "companions.fit_kdlor": "fit_svorim C basis tol sample_weight class_weight rng "
+    "max_iter max_time callback",
+    "fit_tlssvor": "fit_svorim X C basis tol sample_weight probability rng cache_mb "
+    "max_iter max_time callback",
+    "fit_gpor": "fit_svorim X kernel basis start tol max_iter max_time sample_weight "
+    "classes cache_mb rng callback",
+    "fit_xofm": "fit_svorim X cache_mb sample_weight probability rng tol max_iter "
+    "max_time callback",
+    "companions.fit_nnor": "fit_svorim X y tol rng max_iter max_time callback",
+    "companions.fit_nnpom": "companions.fit_nnor l2",
+    "companions.fit_elmor": "companions.fit_nnor n_hidden tol probability rng "
+    "max_iter max_time callback",
+    "companions.fit_cnnor": "companions.fit_nnor X n_hidden l2 tol sample_weight rng "
+    "max_iter",
+    "companions.fit_lit": "fit_svorim X tol preprocess probability rng max_iter "
+    "max_time callback",
+    "companions.fit_lat": "companions.fit_lit",
+    "companions.fit_ofmhs": "companions.fit_lit X y preprocess tol max_iter",
+    "fit_boosting": "fit_xofm X y learning_rate monotone sample_weight rng n_threads "
+    "tol max_iter max_time callback",
+    "fit_pom": "fit_svorim X y sample_weight class_weight preprocess tol max_iter "
+    "max_time callback",
+    "fit_pom_path": "fit_pom X y link threshold offset tol max_iter max_time",
+    "fit_clmm": "fit_pom X y link offset sample_weight missing tol max_iter max_time",
 }
 _RELATED = re.compile(r"(?<=^See Also\n--------\n)(?:.+(?:\n|$))+", re.MULTILINE)
 _WIDTH = 84  # of the lines of a docstring, which the source indents by 4
@@ -132,14 +105,10 @@ def docstring_of(name: str) -> str:
 def entries_of(name: str) -> list[str]:
     """Return the entries of a function's parameters in the order of its signature."""
     entries = parameters(docstring_of(name))
-    other, own = INHERITED.get(name, ("", ""))
-    if other:
-        shared = {
-            key: entry
-            for entry in entries_of(other)
-            if (key := entry.partition(" : ")[0]) not in own.split()
-        }
-        entries = {**entries, **shared}
+    if name in INHERITED:
+        other, *own = INHERITED[name].split()
+        shared = {entry.partition(" : ")[0]: entry for entry in entries_of(other)}
+        entries |= {key: entry for key, entry in shared.items() if key not in own}
     by_name = {arg: entry for key, entry in entries.items() for arg in key.split(", ")}
     given = inspect.signature(function_of(name)).parameters
     missing = [arg for arg in given if arg not in by_name]

@@ -91,7 +91,7 @@ def run(family: Family, args: argparse.Namespace, seconds: float | None) -> Repo
 def calls(args: argparse.Namespace) -> range:
     if args.only is not None:
         return range(args.only, args.only + 1)
-    return range(args.first, args.first + (args.calls or sys.maxsize // 2))
+    return range(args.calls or sys.maxsize // 2)
 
 
 def show(report: Report, args: argparse.Namespace, seconds: float) -> None:
@@ -123,7 +123,6 @@ def main() -> int:
     parser.add_argument("--calls", type=int, help="of each family")
     parser.add_argument("--family", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0, help="number of the first call")
     parser.add_argument("--only", type=int, metavar="I", help="call number I alone")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--limit", type=float, default=10.0, help="seconds of a call")

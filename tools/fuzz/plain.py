@@ -114,8 +114,6 @@ PLAIN = {
     "gamma": "1.0",
     "parts": "[fit('svorim').convergence]",
     "solver": "'fit'",
-    "n_categories": "3",
-    "mean": "[0.0, 0.0, 0.0]",
     "scale": "[1.0, 1.0, 1.0]",
 }
 
@@ -152,7 +150,6 @@ SPECIAL = {
     ("blocks", "path"): "written()",
     ("write_predictions", "path"): "'predictions.csv'",
     ("predictions", "model"): "fit('svorim', probability=True)",
-    ("write_predictions", "model"): "fit('svorim', probability=True)",
     ("prediction_sets", "sets"): "conformal_sets()",
     ("conformal", "model"): "fit('svorim', probability=True)",
     ("fit('xofm', probability=True).link_input", "like"): "fit('xofm')",

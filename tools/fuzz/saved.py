@@ -5,6 +5,7 @@ that it makes to a file."""
 import copy
 import io
 import json
+import operator
 
 from subjects import *
 
@@ -290,10 +291,9 @@ def noisy(size: float, seed: int) -> Callable[[np.ndarray], np.ndarray]:
 def exchanged(first: int, second: int) -> Change:
     def change(parts: Any) -> None:
         arrays = parts[1]
-        if not arrays:
-            return
-        a, b = (sorted(arrays)[which % len(arrays)] for which in (first, second))
-        arrays[a], arrays[b] = arrays[b], arrays[a]
+        if arrays:
+            a, b = (sorted(arrays)[which % len(arrays)] for which in (first, second))
+            arrays[a], arrays[b] = arrays[b], arrays[a]
 
     return change
 
@@ -313,61 +313,53 @@ def leaf(which: int, value: Any) -> Change:
     """One value of the header that is not made of others."""
 
     def change(parts: Any) -> None:
-        places = [
-            at for at in _places(parts[0]) if not isinstance(_of(at), dict | list)
-        ]
-        if not places:
-            return
-        holder, key = places[which % len(places)]
-        holder[key] = value
+        found = [at for at in places(parts[0]) if not isinstance(_of(at), dict | list)]
+        if found:
+            holder, key = found[which % len(found)]
+            holder[key] = value
+
+    return change
+
+
+def _at_node(which: int, act: Callable[[Any, Any, Any], object]) -> Change:
+    """Act on one node of the model: its holder, its key, and the places of all."""
+
+    def change(parts: Any) -> None:
+        found = list(places(parts[0]["model"]))
+        if found:
+            act(*found[which % len(found)], found)
 
     return change
 
 
 def node(which: int, value: Any) -> Change:
-    """Draw one node of any kind."""
-
-    def change(parts: Any) -> None:
-        places = list(_places(parts[0]["model"]))
-        if not places:
-            return
-        holder, key = places[which % len(places)]
-        holder[key] = copy.deepcopy(value)
-
-    return change
+    """Another value of one node of any kind."""
+    return _at_node(
+        which,
+        lambda holder, key, _: operator.setitem(holder, key, copy.deepcopy(value)),
+    )
 
 
 def moved(which: int, other: int) -> Change:
     """A copy of one node in the place of another."""
 
-    def change(parts: Any) -> None:
-        places = list(_places(parts[0]["model"]))
-        if not places:
-            return
-        holder, key = places[which % len(places)]
-        holder[key] = copy.deepcopy(_of(places[other % len(places)]))
+    def act(holder: Any, key: Any, found: Any) -> None:
+        holder[key] = copy.deepcopy(_of(found[other % len(found)]))
 
-    return change
+    return _at_node(which, act)
 
 
 def forgotten(which: int) -> Change:
-    def change(parts: Any) -> None:
-        places = list(_places(parts[0]["model"]))
-        if not places:
-            return
-        holder, key = places[which % len(places)]
-        del holder[key]
-
-    return change
+    return _at_node(which, lambda holder, key, _: operator.delitem(holder, key))
 
 
-def _places(held: Any) -> Any:
+def places(held: Any) -> Any:
     """All pairs of a holder and a key or number within it."""
     keys = held if isinstance(held, dict) else range(len(held))
     for key in keys:
         yield held, key
         if isinstance(held[key], dict | list):
-            yield from _places(held[key])
+            yield from places(held[key])
 
 
 def _of(place: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 import subjects
 from call import Call
+from saved import places
 
 import ordinal
 from ordinal.model_selection import Grid, nested, select
@@ -82,16 +83,7 @@ def change_value(path: Path, rng: random.Random, sealed: bool = False) -> None:
     """Another value, one less or one more, somewhere in the JSON; if it is `sealed`,
     under a checksum that fits again."""
     entry = json.loads(path.read_bytes())
-    places: list[tuple[Any, Any]] = []
-
-    def collect(node: Any) -> None:
-        for key in node if isinstance(node, dict) else range(len(node)):
-            places.append((node, key))
-            if isinstance(node[key], dict | list):
-                collect(node[key])
-
-    collect(entry["content"] if sealed else entry)
-    node, key = rng.choice(places)
+    node, key = rng.choice([*places(entry["content"] if sealed else entry)])
     mark, value = "a place for the value", rng.choice(VALUES)
     kind = rng.randrange(6)
     if kind == 0:
