@@ -1,6 +1,6 @@
 """The likelihood of cumulative links: its digits, its derivatives, its symmetries.
 
-The constants are those of tools/cumulative_constants.py.
+The constants are those of tools/likelihood_constants.py.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The ordinal probit likelihood: its digits, its derivatives, the sites made from it.
 
-The constants are those of tools/ordinal_probit_constants.py.
+The constants are those of tools/likelihood_constants.py.
 """
 
 from pathlib import Path
