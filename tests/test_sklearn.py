@@ -19,6 +19,7 @@ from registry import registered
 from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.model_selection import (
     GridSearchCV,
     cross_val_score,
@@ -524,3 +525,48 @@ def test_a_pipeline_of_a_frame_with_words_is_searched():
     assert search.best_score_ == pytest.approx(
         cross_val_score(pipe.set_params(**search.best_params_), X, y, cv=3).mean()
     )
+
+
+def test_feature_selectors_find_the_coefficients_of_the_columns():
+    X, y = ordinal.datasets.make_gaussians(rng=0)
+    noise = np.random.default_rng(0).normal(size=len(y))
+    Z = np.column_stack([X[:, 0], 2.0 * X[:, 0], noise, X[:, 1]])
+    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
+        pom = POM().fit(Z, y)
+    assert pom.coef_[1] == 0.0
+    assert_array_equal(pom.coef_[[0, 2, 3]], pom.model_.coef)
+    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
+        chosen = RFE(POM(), n_features_to_select=3).fit(Z, y)
+    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
+        some = SelectFromModel(POM(), threshold=1e-300).fit(Z, y)
+    assert_array_equal(chosen.support_, [True, False, True, True])
+    assert_array_equal(some.get_support(), [True, False, True, True])
+    assert estimators.Boosting(n_rounds=5).fit(Z, y).feature_importances_.shape == (4,)
+
+
+@every_method
+def test_coefficients_make_the_score(method):
+    estimator = made(method)
+    if "kernel" in estimator.get_params():
+        estimator.set_params(kernel="linear")
+    X, y = ordinal.datasets.make_gaussians(rng=0)
+    by_row = {} if method.needs is None else {"groups": np.arange(len(y)) % 9}
+    assert not hasattr(estimator, "coef_")
+    estimator.fit(X[::3], y[::3], **{name: of[::3] for name, of in by_row.items()})
+    if not hasattr(estimator, "coef_"):
+        with pytest.raises(AttributeError, match="has no coef_: "):
+            _ = estimator.coef_
+        return
+    assert estimator.coef_.shape[-1] == estimator.n_features_in_
+    if estimator.coef_.ndim == 1 and hasattr(estimator.model_, "decision_function"):
+        scores = estimator.model_.decision_function(X)
+        change = (X - X[0]) @ estimator.coef_
+        assert_allclose(scores - scores[0], change, rtol=1e-6, atol=1e-8)
+
+
+def test_coefficients_are_absent_where_columns_are_coded():
+    X, y = ordinal.datasets.make_gaussians(rng=0)
+    assert not hasattr(POM(nominal=[1], in_order=True).fit(X, y), "coef_")
+    assert not hasattr(SVORIM().fit(X, y), "coef_")
+    table = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 10, "u", "v")})
+    assert not hasattr(POM().fit(table, y), "coef_")

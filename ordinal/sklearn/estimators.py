@@ -238,6 +238,29 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X = self._rows(X)
         return self._sorted(np.asarray(self.model_.predict_proba(X)))
 
+    @property
+    def coef_(self) -> np.ndarray:
+        """Return the coefficients of the columns of X, (d,) or (k, d) for k scores.
+
+        A column that the fit drops as collinear has 0. AttributeError if the model is
+        not linear in the columns of X, as with categories, nominal effects and
+        nonlinear kernels.
+        """
+        check_is_fitted(self)
+        return _coefficients(self.model_, self.n_features_in_, type(self).__name__)
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Return the importances of the columns of X, (d,), which only trees have."""
+        check_is_fitted(self)
+        found = self.model_.importance() if hasattr(self.model_, "importance") else None
+        if found is None or found.values.size != self.n_features_in_:
+            raise AttributeError(
+                f"{type(self).__name__} has no importance per column: use "
+                "sklearn.inspection.permutation_importance, or explain of model_"
+            )
+        return np.asarray(found.values)
+
     def _sorted(self, columns: np.ndarray) -> np.ndarray:
         """Put columns that are in rank order into that of `classes_`."""
         return np.take(columns, np.argsort(self.ranks_), axis=1)
@@ -398,6 +421,31 @@ def _known(groups: Any) -> dict[str, Any]:
 
 def _named_groups(groups: Any) -> Any:
     return groups if isinstance(groups, Mapping) else {"groups": groups}
+
+
+def _coefficients(model: Any, n_features: int, name: str) -> np.ndarray:
+    """Return the coefficients of a model by the columns of X, (d,) or (k, d)."""
+    predictor, reason = getattr(model, "predictor", None), ""
+    if predictor is not None:
+        coded = predictor.coding is not None
+        if coded or len(predictor.column_names) != n_features:
+            reason = "the fit codes columns, or they name groups: see coef_names"
+        elif predictor.nominal.size:
+            reason = "columns with nominal effects have one coefficient per threshold"
+        else:
+            values = np.zeros(n_features)
+            values[predictor.location] = model.coef
+            return values
+    elif hasattr(type(model), "coef_by_feature"):
+        try:
+            return np.asarray(model.coef_by_feature.values)
+        except AttributeError as error:
+            reason = str(error)
+    elif hasattr(model, "coef"):
+        return np.asarray(model.coef)
+    else:
+        reason = "the model is not linear in the columns of X; explain of model_ helps"
+    raise AttributeError(f"this {name} has no coef_: {reason}")
 
 
 def ends_of_labels(
