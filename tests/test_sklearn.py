@@ -20,6 +20,7 @@ from scipy import sparse
 from sklearn.compose import make_column_transformer
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFE, SelectFromModel
+from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import (
     GridSearchCV,
     cross_val_score,
@@ -570,3 +571,13 @@ def test_coefficients_are_absent_where_columns_are_coded():
     assert not hasattr(SVORIM().fit(X, y), "coef_")
     table = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 10, "u", "v")})
     assert not hasattr(POM().fit(table, y), "coef_")
+
+
+def test_messages_name_what_the_caller_of_an_estimator_can_do():
+    X, y = ordinal.datasets.make_gaussians(rng=0)
+    with pytest.raises(ValueError, match=r"CLMM\(\)\.set_fit_request\(groups=True\)"):
+        estimators.CLMM().fit(X, y)
+    with pytest.raises(TypeError, match=r"parameter of the estimator, POM\(rule="):
+        POM().fit(X, y).predict(X, rule="median")
+    with pytest.raises(TypeError, match="regressor"):
+        scorer("mae")(LinearRegression().fit(X, y), X, y)

@@ -213,7 +213,7 @@ LOSE = {
 
 @pytest.mark.parametrize("tool", LOSE)
 def test_a_lost_order_is_an_error_that_says_what_to_pass(tool):
-    message = r"by the alphabet loses their order: pass classes=\[1, 2, 0\]"
+    message = r"by the alphabet loses their order: .*pass classes=\[1, 2, 0\]"
     with pytest.raises(ValueError, match=message):
         LOSE[tool](svorim(WORDS)).fit(X, WORDS[Y])
     with pytest.raises(ValueError, match=message):

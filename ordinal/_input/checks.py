@@ -474,11 +474,26 @@ def with_suggestions(function: Function) -> Function:
             if args and {"self", "cls"} & known:
                 owner = args[0] if isinstance(args[0], type) else type(args[0])
                 name = f"{owner.__name__}.{name}".removesuffix(".__init__")
+                if not isinstance(args[0], type) and hasattr(args[0], "get_params"):
+                    _check_not_parameters(name, owner, kwargs, known)
             check_keywords(name, kwargs, signature(function).parameters)
         return function(*args, **kwargs)
 
     call._suggests = True  # type: ignore[attr-defined]
     return cast(Function, call)
+
+
+def _check_not_parameters(
+    method: str, owner: type, given: Iterable[str], known: Iterable[str]
+) -> None:
+    """Raise TypeError for an argument that an estimator takes when it is made."""
+    parameters = signature(owner).parameters
+    for name in given:
+        if name in parameters and name not in known:
+            raise TypeError(
+                f"{method}() got an unexpected keyword argument {shown(name)}: it is "
+                f"a parameter of the estimator, {owner.__name__}({name}=...)"
+            )
 
 
 @cache

@@ -252,8 +252,9 @@ def check_not_numbered(labels: np.ndarray, classes: Any) -> None:
         raise ValueError(
             f"y holds numbers, but classes={listed(words)} are strings; a "
             "meta-estimator that numbers labels by the alphabet loses their order: "
-            f"pass classes={numbers}, which is the rank order in its numbers, or "
-            "label the rows by integers in rank order"
+            "label the rows by integers in rank order, as "
+            "ordinal.sklearn.RankEncoder does, without classes=; or, if every fit of "
+            f"the tool has numbers, pass classes={numbers}, their rank order"
         )
 
 

@@ -362,11 +362,13 @@ def classes_of(model: Any, y: Any = None) -> np.ndarray:
             raise TypeError(
                 "classes_ of the model must be numbers, whose order is that of the "
                 f"ranks, got {listed(classes)}: label the rows by integers in rank "
-                "order"
+                "order, or score with y as an ordered categorical"
             )
     if classes is None:
         raise TypeError(
-            f"model must be fitted and have `classes` in rank order, got {shown(model)}"
+            "model must be a fitted model or classifier, which has `classes` or "
+            f"`classes_`, got {shown(model)}: a metric of ranks needs predicted "
+            "labels, which a regressor does not have"
         )
     return read_labels(classes, "classes of the model")
 

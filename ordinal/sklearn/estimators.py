@@ -367,6 +367,15 @@ class GroupedEstimator(Estimator):
         -------
         the estimator
         """
+        if groups is None and getattr(self, "random", None) is None:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} needs the groups of its random effects, got groups=None: pass "
+                "groups= to fit, or random='(1 | judge)' with a data frame; "
+                "cross_val_score and searches pass groups on after "
+                "sklearn.set_config(enable_metadata_routing=True) and "
+                f"{name}().set_fit_request(groups=True), as params={{'groups': ...}}"
+            )
         by_row = {} if groups is None else {"groups": _named_groups(groups)}
         return self._fitted(X, y, sample_weight, **by_row)
 
