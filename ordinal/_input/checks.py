@@ -470,30 +470,17 @@ def with_suggestions(function: Function) -> Function:
     def call(*args: Any, **kwargs: Any) -> Any:
         known = _keywords(function) if kwargs else None
         if known is not None and not known.issuperset(kwargs):
-            name = function.__name__
+            name, estimator = function.__name__, None
             if args and {"self", "cls"} & known:
                 owner = args[0] if isinstance(args[0], type) else type(args[0])
                 name = f"{owner.__name__}.{name}".removesuffix(".__init__")
-                if not isinstance(args[0], type) and hasattr(args[0], "get_params"):
-                    _check_not_parameters(name, owner, kwargs, known)
-            check_keywords(name, kwargs, signature(function).parameters)
+                if owner is not args[0] and hasattr(owner, "get_params"):
+                    estimator = owner
+            check_keywords(name, kwargs, signature(function).parameters, estimator)
         return function(*args, **kwargs)
 
     call._suggests = True  # type: ignore[attr-defined]
     return cast(Function, call)
-
-
-def _check_not_parameters(
-    method: str, owner: type, given: Iterable[str], known: Iterable[str]
-) -> None:
-    """Raise TypeError for an argument that an estimator takes when it is made."""
-    parameters = signature(owner).parameters
-    for name in given:
-        if name in parameters and name not in known:
-            raise TypeError(
-                f"{method}() got an unexpected keyword argument {shown(name)}: it is "
-                f"a parameter of the estimator, {owner.__name__}({name}=...)"
-            )
 
 
 @cache
@@ -515,14 +502,27 @@ def suggest_in_methods(cls: type[Class]) -> type[Class]:
     return cls
 
 
-def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise TypeError for the first keyword argument that a function does not have."""
+def check_keywords(
+    function: str,
+    given: Iterable[str],
+    known: Iterable[str],
+    estimator: type | None = None,
+) -> None:
+    """Raise TypeError for the first keyword argument that a function does not have.
+
+    `estimator` is the class of an estimator of which the function is a method: what
+    its constructor takes is named as that.
+    """
     for name in given:
-        if name not in known:
-            raise TypeError(
-                f"{function}() got an unexpected keyword argument {shown(name)}"
-                f"{suggestion(name, known) or f'; help({function}) lists those it has'}"
-            )
+        if name in known:
+            continue
+        remedy = suggestion(name, known) or f"; help({function}) lists those it has"
+        if estimator is not None and name in signature(estimator).parameters:
+            owner = estimator.__name__
+            remedy = f": it is a parameter of the estimator, {owner}({name}=...)"
+        raise TypeError(
+            f"{function}() got an unexpected keyword argument {shown(name)}{remedy}"
+        )
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -106,6 +106,12 @@ class LinearPredictor(Storable):
         """Return the names of the columns of `coef`."""
         return tuple(self.column_names[j] for j in self.location)
 
+    def by_column(self, coef: np.ndarray) -> np.ndarray:
+        """Return `coef` at the places of its columns among all, (c,), else 0."""
+        values = np.zeros(len(self.column_names))
+        values[self.location] = coef
+        return values
+
     @property
     def features(self) -> dict[str, np.ndarray]:
         """Return the columns of the location by the name of their term."""

@@ -354,8 +354,7 @@ def monotone_effects(model: Any) -> Table:
     found = {} if model.predictor.coding is None else model.predictor.coding.monotone
     if not found:
         raise ValueError("the model has no monotone effect: write mo(x) for x")
-    slopes = np.zeros(len(model.predictor.column_names))
-    slopes[model.predictor.location] = model.coef
+    slopes = model.predictor.by_column(model.coef)
     rows: list[tuple[str, str, float, float, float]] = []
     for name, (variable, columns) in found.items():
         d = slopes[list(columns)]

@@ -442,9 +442,7 @@ def _coefficients(model: Any, n_features: int, name: str) -> np.ndarray:
         elif predictor.nominal.size:
             reason = "columns with nominal effects have one coefficient per threshold"
         else:
-            values = np.zeros(n_features)
-            values[predictor.location] = model.coef
-            return values
+            return np.asarray(predictor.by_column(model.coef))
     elif hasattr(type(model), "coef_by_feature"):
         try:
             return np.asarray(model.coef_by_feature.values)

@@ -144,9 +144,8 @@ def california(folder: str | None, n: int, bins: int = 5):
     stored = stored_splits(folder, "california_housing", "npsvor_large_equalfreq")
     train, y = stored["train_idx_5"][0], stored["y5"]
     if bins != 5:
-        y = stored_splits(folder, "california_housing", "orreview_equalfreq")[
-            f"y{bins}"
-        ]
+        stored = stored_splits(folder, "california_housing", "orreview_equalfreq")
+        y = stored[f"y{bins}"]
     if n > train.size:
         train = np.arange(len(X))
     train = np.random.default_rng(0).permutation(train)[:n]

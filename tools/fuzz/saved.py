@@ -5,7 +5,6 @@ that it makes to a file."""
 import copy
 import io
 import json
-import operator
 
 from subjects import *
 
@@ -334,10 +333,11 @@ def _at_node(which: int, act: Callable[[Any, Any, Any], object]) -> Change:
 
 def node(which: int, value: Any) -> Change:
     """Another value of one node of any kind."""
-    return _at_node(
-        which,
-        lambda holder, key, _: operator.setitem(holder, key, copy.deepcopy(value)),
-    )
+
+    def act(holder: Any, key: Any, _: Any) -> None:
+        holder[key] = copy.deepcopy(value)
+
+    return _at_node(which, act)
 
 
 def moved(which: int, other: int) -> Change:
@@ -350,7 +350,10 @@ def moved(which: int, other: int) -> Change:
 
 
 def forgotten(which: int) -> Change:
-    return _at_node(which, lambda holder, key, _: operator.delitem(holder, key))
+    def act(holder: Any, key: Any, _: Any) -> None:
+        del holder[key]
+
+    return _at_node(which, act)
 
 
 def places(held: Any) -> Any:

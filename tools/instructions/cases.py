@@ -31,9 +31,8 @@ def thinned(n: int, d: int) -> tuple[Any, Any]:
 
 
 def fit(method: Callable[..., Any], data: tuple[Any, Any], **options: Any) -> Any:
-    with warnings.catch_warnings(
-        action="ignore"
-    ):  # it is meant to end before it has converged
+    # It is meant to end before it has converged.
+    with warnings.catch_warnings(action="ignore"):
         return method(*data, n_threads=1, **options)
 
 

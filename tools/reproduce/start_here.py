@@ -101,9 +101,8 @@ def errors(args, name, set_name):
         if kept and kept.exists():
             out.append(json.loads(kept.read_text()))
             continue
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # a search tries what does not converge
+        # A search tries what does not converge.
+        with warnings.catch_warnings(action="ignore"):
             if grid:
                 model = select(
                     fit, X[train], y[train], search=Grid(**grid), n_threads=1,

@@ -80,12 +80,12 @@ MEASURES = ("mze", "mae")
 
 def by_measure(fit, X, y, *, seed, **options):
     """A `Nested` a measure, at the points with the least of it in cross-validation.
-    A store lets the second search find what the first has fitted."""
+    Methods predict by their own rules, as in the papers, which calibrate nothing. A
+    store lets the second search find what the first has fitted."""
     return {
         measure: nested(
-            fit, X, y, scoring=(measure, other), rule="own",  # as in the papers
-            rng=np.random.default_rng(seed),
-            **options,
+            fit, X, y, scoring=(measure, other), rule="own",
+            rng=np.random.default_rng(seed), **options,
         )
         for measure, other in permutations(MEASURES)
     }  # fmt: skip
