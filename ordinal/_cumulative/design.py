@@ -36,8 +36,8 @@ from .._rows.columns import (
     every_row,
     moments_of,
     product,
-    range_of,
     row_strips,
+    rows_of,
     stack_of_chunks,
     sum_of_chunks,
 )
@@ -409,7 +409,7 @@ class Design:
         slopes = np.zeros(self.centre.size)
         slopes[self.location] = beta / self.spread[self.location]
         # All rows at once may come in chunks, or from workers.
-        X = self.X if rows == slice(None) else range_of(self.X, rows)
+        X = self.X if rows == slice(None) else rows_of(self.X, rows)
         return product(X, slopes) - self.centre @ slopes
 
     def scale_columns(self, rows: slice) -> np.ndarray:

@@ -22,15 +22,13 @@ import numpy as np
 
 from .._input.checks import as_array, check_choice, shown
 from .._input.columns import warn_of_other_order
-from .._input.frame import Frame
 from .._input.intervals import RankIntervals, labels_of_formula
 from .._input.labels import is_ordered, lacks_label, ranks_of, read_labels
-from .._input.sparse import CSR, is_sparse
-from .._numerics.rows import take
+from .._input.sparse import is_sparse
 from .._rows.source import Block, has_blocks, is_remote, raw_blocks
 from ..kernels.functions import kernel_class
 from .model import Model, Origin
-from .training_rows import digests_of_some
+from .training_rows import digests_of_some, length_of, picked
 
 MissingLabels = Literal["error", "drop"]
 BY_ROW = ("sample_weight", "groups", "offset", "cluster", "group_weight")
@@ -128,11 +126,11 @@ class Labelled:
             return cls(X, y, by_row)
         if not keep.any():
             raise ValueError(f"y has no label in any of its {keep.size} rows")
-        by_row = {name: rows_of(values, keep) for name, values in by_row.items()}
-        table = rows_of(table, keep)
+        by_row = {name: kept_rows(values, keep) for name, values in by_row.items()}
+        table = kept_rows(table, keep)
         if isinstance(X, str):
             return cls(X, table, by_row, keep)
-        return cls(table, rows_of(y, keep), by_row, keep)
+        return cls(table, kept_rows(y, keep), by_row, keep)
 
 
 class LabelledBlocks:
@@ -162,7 +160,7 @@ class LabelledBlocks:
             if keep.all():
                 yield block
             elif keep.any():
-                yield Block(*(rows_of(values, keep) for values in block))
+                yield Block(*(kept_rows(values, keep) for values in block))
         self.n_missing = n_missing
 
 
@@ -324,32 +322,17 @@ def _intervals(texts: np.ndarray) -> Any:
     return None
 
 
-def rows_of(values: Any, keep: np.ndarray) -> Any:
+def kept_rows(values: Any, keep: np.ndarray) -> Any:
     """Return the rows to keep of an argument in the type of the caller.
 
     What does not have one row per entry of `keep` is left as it is.
     """
-    if values is None or isinstance(values, str):
-        return values
     if isinstance(values, Mapping):
-        return {name: rows_of(column, keep) for name, column in values.items()}
-    if isinstance(values, Frame):
-        return values.rows(np.flatnonzero(keep))
-    if is_sparse(values):
-        values = values.tocsr() if hasattr(values, "tocsr") else CSR.from_any(values)
-        return take(values, np.flatnonzero(keep))
-    if hasattr(values, "shape"):
-        n = values.shape[0] if values.shape else None
-    else:
-        n = len(values) if hasattr(values, "__len__") else None
-    if n != keep.size:
+        return {name: kept_rows(column, keep) for name, column in values.items()}
+    if isinstance(values, str) or length_of(values) != keep.size:
         return values
-    if isinstance(values, list | tuple):
-        return [value for value, kept in zip(values, keep, strict=True) if kept]
-    module = type(values).__module__.partition(".")[0]
-    if module in ("polars", "pyarrow"):
-        return values.filter(keep.tolist())
-    return values[keep]
+    made = picked(values, np.flatnonzero(keep))
+    return values[keep] if made is None else made
 
 
 def _check_numbers(options: Mapping[str, Any]) -> None:

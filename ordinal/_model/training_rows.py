@@ -18,9 +18,11 @@ import numpy as np
 from .._input.features import read_features, read_rows_of
 from .._input.frame import Frame
 from .._input.immutable import read_only
+from .._input.intervals import RankIntervals
 from .._input.labels import label_text, read_labels
 from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
+from .._numerics.rows import take
 
 _KEPT = 64
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64, as the factors below
@@ -41,17 +43,17 @@ def digests_of_some(
     rows of X, those picked are all that it reads, and y is not used. None stands for
     rows that cannot be picked by number, such as those of a source of chunks.
     """
-    n = _length(y if response is None else X)
+    n = length_of(y if response is None else X)
     if not n:
         return None, None
     labels = None
     numbers = np.unique(np.linspace(0, n - 1, min(n, _KEPT)).astype(np.int64))
     try:
-        rows = _picked(X, numbers)
+        rows = picked(X, numbers)
         if rows is None:
             return None, None
-        labels = _picked(y, numbers) if response is None else response(rows)
-        if labels is None or _length(labels) != len(numbers):
+        labels = picked(y, numbers) if response is None else response(rows)
+        if labels is None or length_of(labels) != len(numbers):
             return None, labels
         plain = isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf"
         read = read_features(rows, missing=True) if plain else read_rows_of(rows, names)
@@ -131,28 +133,31 @@ def _mixed(bits: np.ndarray) -> np.ndarray:
     return mixed
 
 
-def _length(y: Any) -> int:
-    """Return the number of labels, or 0 where it is not known."""
-    shape = getattr(y, "shape", None)
+def length_of(values: Any) -> int:
+    """Return the number of rows or labels, or 0 where it is not known."""
+    shape = getattr(values, "shape", None)
     if shape is not None:
         return shape[0] if shape and isinstance(shape[0], int) else 0
-    return len(y) if hasattr(y, "__len__") else 0
+    return len(values) if hasattr(values, "__len__") else 0
 
 
-def _picked(values: Any, numbers: np.ndarray) -> Any:
-    """Return the rows of these numbers, or None for a type without such rows."""
+def picked(values: Any, numbers: np.ndarray) -> Any:
+    """Return rows by number in the type of the caller; None for a type without them.
+
+    It is the one place that knows how each type of table or vector is indexed by row.
+    """
     if isinstance(values, list | tuple):
         return [values[i] for i in numbers.tolist()]
     if isinstance(values, Frame | CSR):
         return values.rows(numbers)
     if hasattr(values, "iloc"):  # pandas
         return values.iloc[numbers]
-    if type(values).__module__.partition(".")[0] == "pyarrow":
-        return values.take(numbers)
     if is_sparse(values):
-        return values.tocsr()[numbers] if hasattr(values, "tocsr") else None
-    if isinstance(values, np.ndarray) or hasattr(values, "get_column"):  # of polars
-        return values[numbers]
-    if type(values).__module__.partition(".")[0] == "polars":  # a series
+        made = values.tocsr() if hasattr(values, "tocsr") else CSR.from_any(values)
+        return take(made, numbers)
+    module = type(values).__module__.partition(".")[0]
+    if module == "pyarrow":
+        return values.take(numbers)
+    if module == "polars" or isinstance(values, np.ndarray | RankIntervals):
         return values[numbers]
     return None

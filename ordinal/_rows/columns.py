@@ -54,14 +54,11 @@ def every_row(X: AnyRows, step: int) -> Matrix:
     return take(X, slice(None, None, step))
 
 
-def range_of(X: AnyRows, rows: slice) -> Matrix:
-    """Return the rows of a slice; workers send copies of theirs."""
-    return X[rows] if isinstance(X, Rows) else take(X, rows)
-
-
-def rows_of(X: AnyRows, numbers: np.ndarray) -> Matrix:
-    """Return copies of rows by number."""
-    return X.take(numbers) if isinstance(X, Rows) else take(X, numbers)
+def rows_of(X: AnyRows, rows: slice | np.ndarray) -> Matrix:
+    """Return the rows of a slice, or copies of rows by number; workers send copies."""
+    if not isinstance(X, Rows):
+        return take(X, rows)
+    return X[rows] if isinstance(rows, slice) else X.take(rows)
 
 
 def row_strips(X: AnyRows, width: int) -> Iterator[slice]:
@@ -144,7 +141,7 @@ def rmatvec(X: InProcess, v: np.ndarray) -> np.ndarray:
 def block(X: AnyRows, rows: slice, columns: np.ndarray) -> np.ndarray:
     """Return some columns of some rows, as a dense array."""
     if isinstance(X, Rows):
-        return block(range_of(X, rows), slice(None), columns)
+        return block(rows_of(X, rows), slice(None), columns)
     return X.block(rows, columns) if isinstance(X, CSR) else X[rows, columns]
 
 
