@@ -68,6 +68,7 @@ def test_arguments_with_one_entry_per_row_go_along_and_bases_are_accepted():
 LABELS = {
     "numbers": Y,
     "list": [None if k in GONE else int(k2) for k, k2 in enumerate(RANK)],
+    "objects": np.array([None if k in GONE else int(k2) for k, k2 in enumerate(RANK)]),
     "nullable": pd.Series(RANK, dtype="Int64").mask(np.isnan(Y)),
     "strings": pd.Series(NAMES[RANK], dtype=object).mask(np.isnan(Y)),
     "categorical": pd.Series(pd.Categorical(NAMES[RANK], NAMES, ordered=True)).mask(
@@ -90,6 +91,8 @@ def test_labels_of_every_type(kind):
     plain = fit_pom(X[KEEP], RANK[KEEP], l2=0.1)
     assert model.n_missing_labels == GONE.size
     assert_array_equal(model.coef, plain.coef)
+    by_kernel = fit_svorim(X, y, missing_labels="drop", **words)
+    assert_array_equal(by_kernel.thresholds, fit_svorim(X[KEEP], RANK[KEEP]).thresholds)
     if kind in ("categorical", "intervals"):
         assert model.predict(X).dtype == y.dtype
     with pytest.raises((ValueError, TypeError), match="missing"):

@@ -108,7 +108,11 @@ def read_labels(values: Any, name: str, remedy: str = _DROP) -> np.ndarray:
         # numpy turns a list such as [1, "a"] into strings: read its values instead.
         a = np.array(values, dtype=object)
     if a.dtype.kind in "OT":
-        a = _as_strings(a.tolist(), name, remedy)
+        labels = a.tolist()
+        # Numbers picked from an array that also holds None are still objects.
+        numbers = np.array(labels if all(isinstance(v, Real) for v in labels) else "")
+        is_numeric = labels and numbers.dtype.kind in "biuf"
+        a = numbers if is_numeric else _as_strings(labels, name, remedy)
     if a.dtype.kind not in "biufU":
         raise TypeError(f"{name} must hold integers or strings, got dtype {a.dtype}")
     if a.dtype.kind == "f":

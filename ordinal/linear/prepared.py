@@ -50,6 +50,7 @@ from .._input.labels import declared_categories, lacks_label
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Blocks, Labels, Matrix, MatrixLike
+from .._model.labelled import kept_rows
 from .._model.preparation import Common, prepare
 from .._rows.columns import block
 from .._rows.first_pass import ChunkedProblem
@@ -307,7 +308,7 @@ def _read_training(
         elif classes is None:
             classes = declared_categories(y)  # which the rows left do not show
         table = table.rows(used) if isinstance(table, Frame) else table[used]
-        y, *rest = (_rows_of(v, used) for v in (y, *by_row.values()))
+        y, *rest = (kept_rows(v, used) for v in (y, *by_row.values()))
         by_row = dict(zip(by_row, rest, strict=True))
     frame, coding, unit = table if is_coded else None, None, None
     weight = by_row.pop("sample_weight")
@@ -473,19 +474,6 @@ def _with_weight(complete: np.ndarray, sample_weight: Any) -> np.ndarray:
     weight = as_real_array(sample_weight, "sample_weight", shape, " as X")
     used = complete & (weight != 0)
     return used if used.any() else complete  # no weight at all is an error later
-
-
-def _rows_of(vector: Any, used: np.ndarray) -> Any:
-    """Return the used rows of an array, or a vector of another length as it is."""
-    if vector is None:
-        return None
-    if isinstance(vector, RankIntervals):
-        return vector[used] if len(vector) == used.size else vector
-    a = as_array(vector, "a column")
-    if a.shape[:1] != used.shape:
-        return vector
-    rows = a[used]
-    return rows.tolist() if rows.dtype.kind == "O" else rows
 
 
 def _check_start(design: Design, link: Link, n_threads: int) -> None:
