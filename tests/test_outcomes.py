@@ -1,9 +1,12 @@
 """Means, quantiles and probabilities of the outcome: by rows, averages, cells."""
 
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from internals import structure_of
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
@@ -398,6 +401,48 @@ def table_of_kinds():
     })  # fmt: skip
     table["y"] = np.digitize(table["x"] + table["on"] + rng.logistic(size=200), [-1, 1])
     return table
+
+
+@cache
+def fitted_to_kinds(method):
+    """A model, and the levels of its columns, of which x is a number."""
+    table, levels = table_of_kinds(), {"on": [0, 1], "kind": ["a", "b", "c"]}
+    table["g"] = np.arange(200) % 20
+    if method == "numbers":
+        levels.pop("kind")
+        return ordinal.fit_ratio(table[["x", "on"]], table["y"]), levels
+    if method == "ratio":
+        return ordinal.fit_ratio(table[["kind", "x", "on"]], table["y"]), levels
+    if method == "pom":
+        return ordinal.fit_pom("y ~ on + x * kind", table), levels
+    return ordinal.fit_clmm("y ~ kind + I(x - 1) + on + (1 | g)", table), levels
+
+
+@pytest.mark.parametrize("method", ["pom", "ratio", "numbers", "clmm"])
+@given(data=st.data())
+def test_grids_do_not_depend_on_the_order_of_columns_or_on_further_ones(method, data):
+    """The few rows hold only 0 and 1 in x, which is a number in the training rows."""
+    model, levels = fitted_to_kinds(method)
+    options = {"effects": "average"} if method == "clmm" else {}
+    rows = table_of_kinds().head(5).assign(x=[0, 1, 1, 0, 1], on=1)
+    more = rows.assign(g=3, flag=[1, 0, 0, 1, 1], text=list("pqrst"), z=7.5)
+    columns = data.draw(st.permutations([*more]))
+    by = data.draw(st.sampled_from([*levels, {"x": [-1.0, 2.0]}]))
+    asked = {"by": by, "grid": True, **options}
+    for kind in ("mean", "latent"):
+        plain = model.predictions(rows[["x", *levels]], kind=kind, **asked)
+        found = model.predictions(more[columns], kind=kind, **asked)
+        for name, values in plain.items():
+            assert_array_equal(found[name], values)
+    every = {"x": [rows["x"].mean()], **levels, **(by if isinstance(by, dict) else {})}
+    grid = type(rows)([*product(*every.values())], columns=[*every])
+    mean = model.predict_proba(grid, **options) @ np.arange(3)
+    (name,) = [by] if isinstance(by, str) else by
+    cells = [mean[grid[name] == value].mean() for value in every[name]]
+    found = model.predictions(more[columns], kind="mean", **asked)
+    assert_allclose(found["estimate"], cells)
+    with pytest.raises(ValueError, match="X has no column 'on'"):
+        model.predictions(more.drop(columns="on"), **asked)
 
 
 @pytest.mark.filterwarnings("ignore:.cat.get_categories:DeprecationWarning")

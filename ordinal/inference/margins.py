@@ -171,7 +171,7 @@ class MatrixRows(_WeightedRows):
     @property
     def features(self) -> list[Feature]:
         return [
-            Feature(self.names[j], j, (0.0, 1.0) if _is_binary(self.X, j) else None)
+            Feature(self.names[j], j, (0.0, 1.0) if is_binary(self.X, j) else None)
             for j in self.used.tolist()
         ]
 
@@ -297,7 +297,7 @@ class TableRows(_WeightedRows):
         return frame.with_column(j, value, known)
 
 
-def _is_binary(X: np.ndarray | CSR, j: int) -> bool:
+def is_binary(X: np.ndarray | CSR, j: int) -> bool:
     """Return whether column j contains only 0 and 1."""
     return bool(np.isin(block(X, slice(None), np.array([j])), (0.0, 1.0)).all())
 

@@ -38,7 +38,12 @@ from .._input.checks import (
     shown,
     with_suggestions,
 )
-from .._input.columns import check_zeros_are_values, read_frame
+from .._input.columns import (
+    check_shape,
+    check_zeros_are_values,
+    feature_names,
+    read_frame,
+)
 from .._input.frame import Frame
 from .._input.labels import sample_weights, shares
 from .._input.types import ArrayLike, MatrixLike
@@ -52,6 +57,7 @@ from .margins import (
     MarginRows,
     Means,
     TableRows,
+    is_binary,
     logit_interval,
     rows_to_average,
 )
@@ -376,9 +382,10 @@ def cells_of(
     names = list(frame.shown_names)
     labels: dict[str, Any] = {}
     if coding is not None:
-        own = coding.feature_names or frame.shown_names
-        labels = dict(zip(own, coding.categories, strict=False))
-    levels = {name: _levels(frame, j, labels.get(name)) for j, name in enumerate(names)}
+        labels = dict(zip(names, coding.categories, strict=False))
+    levels = {
+        name: _levels(model, frame, j, labels.get(name)) for j, name in enumerate(names)
+    }
     asked_values = dict(by) if isinstance(by, Mapping) else dict.fromkeys(_listed(by))
     chosen: dict[str, list[Any]] = {}
     for name, values in asked_values.items():
@@ -394,8 +401,9 @@ def cells_of(
             )
         chosen[name] = found
     if grid:
-        read = names if coding is None else [names[j] for j in coding.columns_read]
-        others = {k: levels[k] for k in read if levels[k] and k not in chosen}
+        read = range(model.n_features) if coding is None else coding.columns_read
+        own = [names[j] for j in read if names[j] not in chosen]
+        others = {name: levels[name] for name in own if levels[name]}
         frame, rows = _grid(frame, rows, others, labels)
     every = list(product(*chosen.values()))
     columns = {
@@ -418,13 +426,22 @@ def _listed(by: str | Sequence[str]) -> list[str]:
 
 
 def _framed(model: Any, asked: str, rows: Rows) -> tuple[Frame, Rows]:
-    """Return rows as a frame: those given, or the training rows."""
+    """Return rows as a frame: those given, or the training rows.
+
+    The features of the model come first, in its order. Only the columns of random
+    effects follow them.
+    """
     if rows.X is not None:
         check_zeros_are_values(rows.X)
-        frame = read_frame(rows.X)
-        if frame.names is None and frame.shape[1] == model.n_features:
-            frame = replace(frame, names=model.feature_names)
-        return frame, rows
+        names = wanted = model.feature_names
+        if names is not None and model.predictor.is_mixed:
+            given = feature_names(rows.X) or ()
+            read = [c for own in model.random for c in own.columns_read if c in given]
+            wanted = tuple(dict.fromkeys((*names, *read)))
+        frame = read_frame(rows.X, wanted)
+        if names is None or frame.names is None:
+            check_shape(frame.shape, model.n_features)
+        return (frame if frame.names else replace(frame, names=names)), rows
     if model.predictor.is_mixed:
         raise ValueError(
             f"{asked} of cells needs X with random effects: pass rows to average over"
@@ -437,14 +454,19 @@ def _framed(model: Any, asked: str, rows: Rows) -> tuple[Frame, Rows]:
     return frame, rows._replace(offset=known.offset, sample_weight=known.share)
 
 
-def _levels(frame: Frame, j: int, labels: np.ndarray | None) -> list[Any] | None:
+def _levels(
+    model: Any, frame: Frame, j: int, labels: np.ndarray | None
+) -> list[Any] | None:
     """Return the levels of a category, or 0 and 1 of a column of these; else None."""
     if labels is not None:
         return list(labels.tolist())
-    values = frame.values[:, j]
-    if frame.labels[j] is None and np.isin(values, (0.0, 1.0)).all():
-        return [0.0, 1.0]
-    return None
+    if frame.labels[j] is not None:
+        return None
+    # Some rows of a numeric column may happen to hold only 0 and 1.
+    fit, values = getattr(model, "_remembered", None), frame.values
+    if fit is not None and j < model.n_features:
+        values = fit.loss.design.X if fit.frame is None else fit.frame.values
+    return [0.0, 1.0] if is_binary(values, j) else None
 
 
 def _with(frame: Frame, j: int, value: Any, labels: np.ndarray | None) -> Frame:
@@ -542,7 +564,8 @@ def predictions(
         Whether cells are averages over all combinations of the levels of the other
         columns, with equal weights and numeric columns at their means, as in R's
         `emmeans`, instead of averages over the rows. Columns of 0 and 1 count as
-        categories.
+        categories: in the training rows, or in `X` if the model comes from a file, a
+        pickle or a copy.
     level : float in (0, 1), default 0.95
         Confidence level of the intervals. Those of probabilities are symmetric on the
         scale of log p / (1 - p), as in R's `predict.clm`, and therefore lie between 0

@@ -227,6 +227,11 @@ class RandomEffects(Storable):
         return tuple(slope.name for slope in self.slopes)
 
     @property
+    def columns_read(self) -> tuple[str, ...]:
+        """Columns of labels, and those that the effects multiply."""
+        return *self.columns, *(slope.column for slope in self.slopes if slope.column)
+
+    @property
     def covariance(self) -> np.ndarray:
         """Covariance of the effects, (q, q)."""
         return np.asarray(self.factor @ self.factor.T)
