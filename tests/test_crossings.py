@@ -11,6 +11,7 @@ from the registry, the door by which the table reaches it, and the change.
     types of columns              same predictions, or a warning that names the column
     types of labels               same predictions
     missing values at prediction  same predictions as for what the preprocessor fills in
+    constant training columns     same predictions for any value in new rows
     explanations, reports         names of columns of the table
     figures                       names and values of columns of the table
     ranks that a fold lacks       no winner by an undefined score
@@ -52,6 +53,7 @@ from hypothesis import strategies as st
 from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.model_selection import cross_val_score
+from sources import Cut
 from strategies import case
 
 import ordinal
@@ -741,6 +743,63 @@ def test_missing_values_count_as_what_replaces_them(method, column, lacking, see
     for gap in gaps:
         found = frame.assign(**{column: frame[column].where(here, gap)})
         assert_array_equal(predicted(model, found), expected)
+
+
+# Constant columns
+
+
+@relation(4, method=METHODS, behind=["Standardizer", "Table"])
+def test_constant_training_columns_have_no_effect(method, behind, seed):
+    """Whatever their values in new rows, also after saving: numbers and booleans,
+    parts of dates, and a column of which some training rows lack the value.
+    """
+    frame, y = table(seed)
+    seen = np.arange(N) % 3 > 0
+    same = {"same": 0.1, "flag": False}
+    other = {"same": -500.0, "flag": True}
+    how = Standardizer
+    if behind == "Standardizer":
+        frame = frame[["age", "size"]]
+    else:
+        same |= {"visit": "2024-01-31", "part": np.where(seen, 5.0, np.nan)}
+        other |= {"visit": "1999-07-04", "part": np.where(seen, 7e9, np.nan)}
+        how = TablePreprocessor(dates=["visit"])
+    model = fit(method, frame.assign(**same), y, preprocess=how)
+    expected = predicted(model, frame.assign(**same))
+    for made in (model, loaded(model)):
+        assert_array_equal(predicted(made, frame.assign(**other)), expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+@pytest.mark.parametrize("method", ["nnor", "nnpom", "elmor", "cnnor"])
+def test_networks_ignore_constant_training_columns(method, form):
+    """Networks standardise themselves; differences of huge values overflow."""
+    frame, y = table(0)
+    X = np.column_stack([frame["age"], frame["size"], np.full(N, -1e308)])
+    other = X * [1, 1, -1.5]
+    model = fit(method, form(X), y, preprocess=None)
+    with np.errstate(over="ignore"):
+        for made in (model, loaded(model)):
+            assert_array_equal(made.predict(form(other)), model.predict(form(X)))
+
+
+def test_constant_columns_leave_penalties_and_figures_as_they_are():
+    frame, y = table(0)
+    X = frame[["age", "size"]].to_numpy(float)
+    more = np.insert(X, 1, 5.0, axis=1)
+    for how in (Standardizer, TablePreprocessor()):
+        rows = [(X, y), (more, y)]
+        rows += [(Cut([25], *part), None) for part in rows if how is Standardizer]
+        one, *others = (ordinal.fit_pom(*of, preprocess=how, l2=0.5) for of in rows)
+        for other in others:
+            coef = other.coef if other.coef.size == 2 else np.delete(other.coef, 1)
+            assert_allclose(coef, one.coef, rtol=1e-6)
+            assert other.coef.size == 2 or other.coef[1] == 0
+    model = fit("xofm", more, y, preprocess=Standardizer)
+    ordinal.plot.score_functions(model)
+    for ax in plt.gcf().axes:
+        assert all(np.isfinite(line.get_xdata()).all() for line in ax.lines)
+    plt.close("all")
 
 
 # Ranks that a fold lacks

@@ -180,10 +180,11 @@ class Moments:
     def mean_and_scale(self) -> tuple[np.ndarray, np.ndarray]:
         """Return means and population standard deviations.
 
-        The mean of a constant column is its value, and its deviation is 1.
+        The mean of a constant column is its value. Its deviation counts as infinite, so
+        that any other value of it in new rows has no effect, either.
         """
         mean, scale, constant = self._deviations()
-        return mean, np.where(constant, 1.0, scale)
+        return mean, np.where(constant, np.inf, scale)
 
     def spread(self) -> np.ndarray:
         """Return the standard deviation of every column, 0 if it is constant.

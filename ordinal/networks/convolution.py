@@ -395,7 +395,8 @@ class CnnorModel(OrderedOutputs):
     Attributes
     ----------
     mean, scale : (n_features,) arrays
-        Means and standard deviations of the training rows.
+        Means and standard deviations of the training rows; a deviation is infinite for
+        a constant column, which has no effect.
     width : int
         Number w of features per filter.
     filters : (w, F) array
@@ -425,7 +426,7 @@ class CnnorModel(OrderedOutputs):
     """
 
     mean: Annotated[np.ndarray, Array("f8", "d"), FINITE]
-    scale: Annotated[np.ndarray, Array("f8", "d"), FINITE, POSITIVE]
+    scale: Annotated[np.ndarray, Array("f8", "d"), POSITIVE]
     width: Annotated[int, Size("w")]
     filters: Annotated[np.ndarray, Array("f8", "w f"), FINITE]
     filter_bias: Annotated[np.ndarray, Array("f8", "f"), FINITE]

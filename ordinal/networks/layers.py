@@ -58,6 +58,8 @@ class LayerRows:
         part = dense(take(self.X, rows))
         out = np.ones((part.shape[0], part.shape[1] + 1))
         np.subtract(part, self.mean, out=out[:, :-1])
+        # Differences of huge numbers overflow, and inf / inf would be NaN.
+        out[:, :-1][:, np.isinf(self.scale)] = 0.0
         out[:, :-1] /= self.scale
         return out
 

@@ -56,7 +56,8 @@ class NetworkModel(Model):
     Attributes
     ----------
     mean, scale : (n_features,) arrays
-        Means and standard deviations of the training rows.
+        Means and standard deviations of the training rows; a deviation is infinite for
+        a constant column, which has no effect.
     hidden_weights : (n_features, h) array
         Weights U of the standardised features.
     hidden_bias : (h,) array
@@ -69,7 +70,7 @@ class NetworkModel(Model):
     """
 
     mean: Annotated[np.ndarray, Array("f8", "d"), FINITE]
-    scale: Annotated[np.ndarray, Array("f8", "d"), FINITE, POSITIVE]
+    scale: Annotated[np.ndarray, Array("f8", "d"), POSITIVE]
     hidden_weights: Annotated[np.ndarray, Array("f8", "d h"), FINITE]
     hidden_bias: Annotated[np.ndarray, Array("f8", "h"), FINITE]
     classes: Annotated[np.ndarray, Array(LABELS, "r"), FINITE, DISTINCT]

@@ -13,6 +13,7 @@ from .._input.frame import default_names
 from .._model.explanation import of_pair
 from ..preprocessing import Standardizer
 from ..preprocessing.model import PreprocessedModel, within
+from ..preprocessing.scaling import units
 from ..xofm import ScoreFunction, XofmModel
 from .predictions import fitted
 from .style import (
@@ -350,7 +351,7 @@ def _additive(model: Any) -> XofmModel:
         inner = found.model
         if not isinstance(scaled, Standardizer):
             return inner
-        ends = zip(inner.breakpoints, scaled.scale, scaled.mean, strict=True)
+        ends = zip(inner.breakpoints, units(scaled.scale), scaled.mean, strict=True)
         return replace(inner, breakpoints=tuple(b * s + m for b, s, m in ends))
     if not isinstance(found, XofmModel):
         raise TypeError(f"model must be an XofmModel, got {shown(model)}")

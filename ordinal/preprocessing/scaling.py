@@ -58,29 +58,31 @@ _NORMAL = Rule("be positive and not subnormal", lambda a: a >= _TINY)
 class Standardizer(ColumnPreprocessor):
     """Standardisation (X - mean) / scale with moments of the training rows.
 
-    A constant column has scale 1, so that it becomes 0 and rounding noise is not
-    amplified. A column counts as constant if all values are equal, or if its standard
-    deviation is at most 4 ulp of the mean or below 1e-307, whose reciprocal would
-    overflow.
+    A column that is constant in the training rows has an infinite scale: it becomes 0
+    in all rows, whatever its value in new ones, because no fit can learn its effect. A
+    column counts as constant if all values are equal, or if its standard deviation is
+    at most 4 ulp of the mean or below 1e-307, whose reciprocal would overflow.
 
     Attributes
     ----------
     mean : (d,) float64
     scale : (d,) float64, > 0
-        Population standard deviations (ddof 0), as is usual for features.
+        Population standard deviations (ddof 0), as is usual for features; infinite for
+        a constant column.
     feature_names : tuple of (d,) str, or None
         Names of the columns of the training data frame, by which columns are found.
 
     Examples
     --------
     >>> s = Standardizer.fit([[1.0, 7.0], [3.0, 7.0]])
-    >>> s.transform([[5.0, 7.0]])
-    array([[3., 0.]])
+    >>> s.transform([[5.0, 7.0], [5.0, 9.0]])
+    array([[3., 0.],
+           [3., 0.]])
     """
 
     by_column: ClassVar[bool] = True
     mean: Annotated[np.ndarray, Array("f8", "d"), FINITE]
-    scale: Annotated[np.ndarray, Array("f8", "d"), FINITE, _NORMAL]
+    scale: Annotated[np.ndarray, Array("f8", "d"), _NORMAL]
     feature_names: Annotated[tuple[str, ...], Length("d")] | None = None
 
     def __post_init__(self) -> None:
@@ -166,6 +168,7 @@ class Standardizer(ColumnPreprocessor):
             # Halves, as the difference of two huge numbers may overflow.
             Z = X * 0.5
             Z -= self.mean * 0.5
+            Z[:, np.isinf(self.scale)] = 0.0  # not -0.0
             Z /= self.scale * 0.5
         if not np.isfinite(Z).all():
             row, column = np.argwhere(~np.isfinite(Z))[0]
@@ -174,6 +177,11 @@ class Standardizer(ColumnPreprocessor):
                 f"{self.mean[column]} and deviation {self.scale[column]}"
             )
         return Z
+
+
+def units(scale: np.ndarray) -> np.ndarray:
+    """Return scales as finite units of the columns, 1 for a constant column."""
+    return np.where(np.isinf(scale), 1.0, scale)
 
 
 _MORE = 8  # directions of the power method beside those of the approximation

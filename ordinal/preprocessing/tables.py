@@ -29,7 +29,7 @@ from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import comes_in_blocks
 from ..exceptions import EmptyColumnsWarning
 from .base import Preprocess, Preprocessor, PreprocessorOptions
-from .scaling import Standardizer
+from .scaling import Standardizer, units
 
 Impute = Literal["median", "mean", "most_frequent"]
 Unseen = Literal["missing", "error"]
@@ -404,12 +404,12 @@ def coding_behind(
     """
     made = how.fit(X, sample_weight)
     if isinstance(made, Standardizer):
-        return None, made.scale
+        return None, units(made.scale)
     if not isinstance(made, TableCoding):
         raise TypeError(f"preprocess must work column by column, got {shown(how)}")
     scaled = made.standardizer
     coding = made.coding.with_reference(reference)
-    return coding, None if scaled is None else scaled.scale
+    return coding, None if scaled is None else units(scaled.scale)
 
 
 def rows_behind(
@@ -446,4 +446,4 @@ def unit_of_chunks(problem: ChunkedProblem) -> np.ndarray:
     """Return the units in which a penalty sees standardised rows in chunks."""
     if problem.moments is None:
         raise TypeError("X is sparse, and the result would not be: make it dense")
-    return problem.moments.mean_and_scale()[1]
+    return units(problem.moments.mean_and_scale()[1])
