@@ -10,7 +10,6 @@ from oracles import fitc, slope, symmetric
 from ordinal import kernels
 from ordinal._numerics.rows import strips
 from ordinal._rows import rows as row_chunks
-from ordinal._solvers import _gp_products
 from ordinal.gpor import covariance
 from ordinal.gpor.covariance import Dense, LowRank, Tile
 
@@ -269,11 +268,3 @@ def test_what_fitc_cannot_hold_back_is_not_negative():
     cov.slopes(np.ones(40), np.ones(40), np.ones(40))
     assert_array_equal(values.c, np.linspace(0.5, 1.5, 40) > 1)
     assert_array_equal(cov.extra_variance > 0, values.c)
-
-
-@pytest.mark.parametrize("n", [1, 2, 130])
-def test_column_norms_look_below_the_diagonal_only(n):
-    A = np.random.default_rng(0).normal(size=(n, n))
-    norms = np.full(n, np.nan)
-    _gp_products.column_norms(A, norms)
-    assert_allclose(norms, (np.tril(A) ** 2).sum(axis=0), rtol=1e-13)

@@ -9,7 +9,6 @@ from oracles import (
     exact_evidence,
     expected_log_p,
     kernel_matrix,
-    normal_log_mass,
     sequential_ep,
     slope,
     symmetric,
@@ -166,32 +165,3 @@ def test_sweeps_that_come_no_nearer_are_damped(monkeypatch):
     undamped, _, _ = infer(K, like)
     assert undamped.n_iter == ep._MAX_SWEEPS
     assert not undamped.converged
-
-
-def test_a_latent_value_that_is_known_takes_part():
-    """A row of zeros under a linear kernel: its f is 0, and its evidence that of 0."""
-    X = np.array([[0.0], [1.0], [-2.0]])
-    b, v = np.array([0.3]), 0.7
-    got, mean, var = infer(X @ X.T, likelihood([1, 1, 0], b, v))
-    rest, _, _ = infer(X[1:] @ X[1:].T, likelihood([1, 0], b, v))
-    log_P = normal_log_mass(b[0] / np.sqrt(v), np.inf)
-    assert got.converged
-    assert_allclose(got.objective, rest.objective + log_P, rtol=1e-10)
-    assert mean[0] == var[0] == 0
-
-
-def test_the_evidence_keeps_its_digits_where_sites_are_large():
-    """Sites of 1e4 and a posterior that nearly all rows share: differences of the
-    evidence by 1e-6 are those of its gradient."""
-    rng = np.random.default_rng(0)
-    X = 0.2 * rng.normal(size=(12, 2))
-    K = kernels.RBF(0.5)(X, X)
-    y = rng.integers(0, 3, 12)
-
-    def value(first):
-        like = likelihood(y, [first, first + 1e-3], 1e-4)
-        got, _, _ = infer(K, like)
-        return got.objective, like.slopes(got.by_row)[1]
-
-    (low, slope), (high, other) = value(-6.0), value(-6.0 + 1e-6)
-    assert_allclose((high - low) / 1e-6, 0.5 * (slope + other), rtol=1e-4)

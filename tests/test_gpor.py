@@ -19,7 +19,7 @@ from oracles import (
     slopes,
 )
 from scipy import sparse, stats
-from strategies import GPOR_KERNELS, gpor_cases, sample
+from strategies import GPOR_KERNELS, gpor_cases, sample, slow
 
 import ordinal
 from ordinal import fit_gpor, kernels
@@ -181,29 +181,10 @@ def test_the_bound_is_searched_with_its_published_gradient(case):
 # The evidence and the posterior against oracles
 
 
-def test_newton_steps_end_at_the_fixed_point_of_sweeps_in_fewer(monkeypatch):
-    X, y = sample(150, 4, noise=0.1)
-    calls, fits, sweep = [], [], ep._sweep
-    monkeypatch.setattr(ep, "_sweep", lambda *a: calls.append(0) or sweep(*a))
-    for near in (0.0, ep._NEAR):
-        monkeypatch.setattr(ep, "_NEAR", near)
-        calls.clear()
-        fits.append((fit_gpor(X, y, optimize=False), len(calls)))
-    (plain, sweeps), (model, fewer) = fits
-    assert_allclose(model.coef, plain.coef, rtol=1e-6, atol=1e-7)
-    assert_allclose(model.log_evidence, plain.log_evidence, rtol=1e-12)
-    assert fewer < 0.7 * sweeps
-
-
 @pytest.mark.parametrize(
     ("inference", "options"),
     [
-        pytest.param("ep", {}, marks=pytest.mark.slow("another inference is fast")),
-        pytest.param(
-            "laplace",
-            {"kernel": "ard"},
-            marks=pytest.mark.slow("another inference is fast"),
-        ),
+        *slow(("ep", {}), ("laplace", {"kernel": "ard"})),
         ("laplace", {"basis": ("random", 15), "tol": 1e-13}),  # nats to gain
         ("laplace", {"kernel": "precomputed"}),
     ],
@@ -293,17 +274,6 @@ def test_predictions_are_those_of_the_formulas(inference, kernel):
     assert_allclose(scores, np.log(P[np.arange(20), labels]), atol=1e-4)
 
 
-def test_predictions_across_strips_of_rows():
-    X, y = sample(60, 3)
-    model = fit_gpor(X, y, optimize=False)
-    T = np.random.default_rng(0).normal(size=(2500, 3))
-    mean, var = model.predict_latent(T)
-    for rows in (slice(1000, 1050), slice(2490, None)):
-        part = model.predict_latent(T[rows])
-        assert_allclose(mean[rows], part[0], rtol=1e-12)
-        assert_allclose(var[rows], part[1], rtol=1e-10)
-
-
 @pytest.fixture(scope="module")
 def fitted():
     X, y = sample(60, 4)
@@ -359,25 +329,6 @@ def fit(X, y, **options):
     return fit_gpor(X, y, **{"n_threads": 1, "tol": 1e-4, **options})
 
 
-@every_inference
-def test_a_row_of_weight_zero_is_left_out_of_a_precomputed_kernel(inference):
-    X, y = sample(30, 3)
-    weight = np.ones(30)
-    weight[[0, 7, 29]] = 0
-    has = weight > 0
-    K = kernels.RBF(0.2)(X, X)
-    options = {"inference": inference, **PRECOMPUTED}
-    a = fit(K, y, sample_weight=weight, **options)
-    b = fit(K[np.ix_(has, has)], y[has], **options)
-    assert_array_equal(a.support, np.flatnonzero(has))
-    P = a.predict_proba(K, diagonal=np.ones(30))
-    Q = b.predict_proba(K[:, has], diagonal=np.ones(30))
-    assert_allclose(a.log_evidence, b.log_evidence, rtol=1e-9)
-    assert_allclose(P, Q, atol=1e-6)
-    own = a.score_samples(K, y, diagonal=np.ones(30))
-    assert_allclose(own, np.log(P[np.arange(30), y]), rtol=1e-9)
-
-
 @pytest.mark.parametrize(("inference", "basis"), [("ep", None), ("laplace", 12)])
 def test_the_scale_of_the_kernel_does_not_matter(inference, basis):
     """K and 4 K: everything in the unit of f doubles."""
@@ -417,28 +368,6 @@ def test_the_diagonal_of_a_precomputed_kernel_is_checked():
 
 
 # Inducing rows
-
-
-@every_inference
-@few
-@given(case=gpor_cases(kernel=["rbf", "ard"], distinct=True, decades=0.7))
-def test_all_rows_as_inducing_ones_are_the_dense_model(inference, case):
-    """Once through LowRank itself: `fit_gpor` takes the dense one for as many."""
-    K = kernel_matrix(case.made, case.X, case.X)
-    assume(np.linalg.cond(K) < 1e6)
-    dense = search_of(case, inference)
-    low = search_of(case, inference)
-    low.basis = np.arange(len(case.y))
-    low.basis_rows = low.X  # which `infer` asks for
-    g, h = (search.evaluate(search.hyper.begin)[1] for search in (dense, low))
-    assert_allclose(h, g, rtol=1e-3, atol=1e-3 * np.abs(g).max())
-    (p, cov, *_), (q, low_cov, *_) = (s.infer(s.hyper.begin) for s in (dense, low))
-    assert_allclose(q.objective, p.objective, rtol=1e-5, atol=1e-5)
-    coef, root = cov.predictor(p.a)
-    other_coef, other_root = low_cov.predictor(q.a)
-    assert_allclose(K @ other_coef, K @ coef, atol=1e-4 * (1 + np.abs(K @ coef).max()))
-    held, other = ((R @ K) ** 2 for R in (root, other_root))
-    assert_allclose(other.sum(axis=0), held.sum(axis=0), atol=1e-4)
 
 
 @every_inference
@@ -624,15 +553,6 @@ def test_a_kernel_that_is_not_positive_semi_definite(inference, optimize):
         fit_gpor(K, y, inference=inference, optimize=optimize, kernel="precomputed")
 
 
-@pytest.mark.parametrize(("inference", "value"), [("ep", 1e4), ("laplace", 0.0)])
-def test_the_relevance_of_a_constant_feature_is_that_of_the_prior(inference, value):
-    X, y = sample(30, 3)
-    X[:, 1] = value
-    model = fit_gpor(X, y, inference=inference, kernel="ard")
-    assert model.convergence.converged
-    assert_allclose(np.log(model.relevance()[1] * 3), 0, atol=1e-3)
-
-
 @pytest.mark.parametrize(
     ("inference", "kernel"), [("ep", "linear"), ("laplace", "ard_linear")]
 )
@@ -643,26 +563,6 @@ def test_a_linear_function_is_known_at_a_row_of_zeros(inference, kernel):
     assert model.convergence.converged
     mean, var = model.predict_latent(np.zeros((1, 3)))
     assert mean[0] == var[0] == 0
-
-
-@every_inference
-def test_ranks_without_rows(inference):
-    X, y = sample(40, 3)
-    model = fit_gpor(X, y, inference=inference)
-    wider = fit_gpor(X, 2 * y + 1, classes=range(8), inference=inference)  # 1, 3, 5
-    assert wider.log_evidence == model.log_evidence
-    b = model.thresholds
-    expected = [-np.inf, b[0], b[0], b[1], b[1], np.inf, np.inf]
-    assert_array_equal(wider.thresholds, expected)
-    assert np.isneginf(wider.score_samples(X, np.full(40, 2))).all()
-    # a start has them equal on both sides
-    start = {"thresholds": wider.thresholds}
-    again = fit_gpor(
-        X, 2 * y + 1, classes=range(8), inference=inference, optimize=False,
-        start={**start, "noise": wider.noise, "gamma": wider.kernel.gamma},
-    )  # fmt: skip
-    assert_allclose(again.thresholds, wider.thresholds)
-    assert_allclose(again.log_evidence, wider.log_evidence, rtol=1e-7)
 
 
 def test_twelve_thousand_features_on_fifty_rows():
@@ -685,20 +585,6 @@ def test_twelve_thousand_features_on_fifty_rows():
 
 
 # Reports
-
-
-@pytest.mark.slow("1000 rows by EP")
-def test_newton_steps_of_ep_survive_sites_without_a_cavity():
-    """Started at the sites of a sample, one step makes some 1 - A p negative."""
-    rng = np.random.default_rng(0)
-    for n in (500, 1000):
-        X = rng.normal(size=(n, 3))
-        y = (X[:, 0] + rng.normal(size=n) > 0).astype(int) + (X[:, 1] > 0)
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
-        short = fit_gpor(X, y, inference="ep", max_iter=1)
-    full = fit_gpor(X, y, inference="ep")
-    loss, least = short.convergence.primal, full.convergence.primal
-    assert least <= loss < least + 2
 
 
 def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
@@ -763,37 +649,6 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
     assert c.status is Status.STALLED
     assert c.violation > c.tol == tol
     assert np.isfinite(model.predict_proba(X)).all()
-
-
-@given(gpor_cases(decades=2), st.sampled_from([*INFERENCES, "bound"]), st.booleans())
-@few
-def test_a_search_converges_or_says_why_not(case, name, weak):
-    assume(positive(case))
-    options = {
-        "inference": "ep" if name == "bound" else name,
-        "objective": "bound" if name == "bound" else "evidence",
-        "kernel": case.kernel,
-        "prior": "weak" if weak else None,
-        "sample_weight": case.weight,
-        "n_threads": 1,
-        "max_iter": 60,
-    }
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        model = fit_gpor(case.X, case.y, **options)
-    c = model.convergence
-    kinds = [w.category for w in seen]
-    assert kinds == ([] if c.converged else [ConvergenceWarning])
-    assert c.converged == (c.status is Status.CONVERGED)
-    assert not c.converged or c.violation <= c.tol
-    assert c.status in (Status.CONVERGED, Status.MAX_ITER, Status.STALLED)
-    if name != "bound" and weak:
-        assert c.converged
-    assert np.isfinite(model.log_evidence)
-    assert 0 < model.noise < np.inf
-    assert np.all(np.diff(model.thresholds) >= 0)
-    P = model.predict_proba(case.X)
-    assert_allclose(P.sum(axis=1), 1, rtol=0, atol=1e-12)
 
 
 # Arguments
