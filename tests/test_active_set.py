@@ -11,7 +11,7 @@ from internals import Gram, path_of
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import moderate, sample
 
-from ordinal import kernels, npsvor, svor
+from ordinal import kernels, svor
 from ordinal._quadratic.driver import Pivoting
 from ordinal._quadratic.program import restore_sums
 from ordinal._solvers._active_set import ActiveSet
@@ -138,27 +138,6 @@ def test_it_can_be_interrupted_after_any_pivot(case, most):
     assert_feasible_and_no_worse(p, again, s.g)
 
 
-@given(programs(ridge=(1.0,)), st.integers(1, 3))
-def test_without_room_the_point_is_feasible_and_no_worse(case, more):
-    p, start = case
-    s = pivoted(p, start, p.active(len(p.lo) + more))
-    assert_feasible_and_no_worse(p, s, start)
-
-
-@given(programs(ridge=(1.0,)), st.lists(st.floats(0.1, 10), min_size=2, max_size=6))
-def test_one_serves_the_problems_of_a_path(case, widths):
-    p, start = case
-    active, last = p.active(), 1.0
-    for width in widths:
-        q = p._replace(lo=width * p.lo, hi=width * p.hi)
-        start = np.clip(width / last * start, q.lo, q.hi)
-        start = start if p.priced else restore_sums(start, q.lo, q.hi)
-        s = pivoted(q, start, active)
-        assert_feasible_and_no_worse(q, s, start)
-        assert violation(q, s) <= 0.9e-6 + rounding(q, s)[0]
-        start, last = s.g, width
-
-
 @given(programs(ridge=(1.0,)), st.integers(0, 40))
 def test_h_is_the_inverse_of_the_bordered_matrix(case, most):
     """However many entries came and went, and whichever groups have none."""
@@ -182,47 +161,6 @@ def test_h_is_the_inverse_of_the_bordered_matrix(case, most):
     held = np.concatenate([E.any(axis=0), np.ones(len(F), bool)])
     assert_allclose(H @ bordered, np.diag(held * 1.0), atol=1e-10)
     assert not H[~held].any()
-
-
-def svm(C, n=200, gamma=0.3):
-    """A C-SVC on two overlapping ranks."""
-    X, y = sample(n, r=2)
-    width = np.full((1, n), C)
-    slope = np.where(y, -1.0, 1.0)[None]
-    return Program(
-        kernels.RBF(gamma)(X, X),
-        np.where(y, 0.0, -width),
-        np.where(y, width, 0.0),
-        slope,
-        slope,
-        np.zeros(1),
-    )
-
-
-@pytest.mark.parametrize("gamma", [1e-6, 1e-3, 0.3, 100.0])
-def test_a_kernel_matrix_of_any_rank_is_solved(gamma):
-    """Kernels range from nearly all ones to the identity; some take a hundred
-    pivots."""
-    active = None
-    for C in (0.1, 1.0, 10.0, 100.0):
-        p = svm(C, gamma=gamma)
-        active = p.active() if active is None else active
-        s = pivoted(p, np.zeros(p.lo.shape), active, tol=1e-3)
-        assert 0 < s.pivots < ALL
-        assert violation(p, s) <= 1e-3
-        assert_feasible_and_no_worse(p, s, np.zeros(p.lo.shape))
-
-
-def test_the_slopes_on_both_sides_of_a_kink_count():
-    # 1/2 (g1 - g2)^2 with g1 = -g2 and |g| terms of 0.3 and 0.1: 2 g = 1 - 0.4
-    K, one = np.array([[1.0, -1.0], [-1.0, 1.0]]), np.ones((1, 2))
-    slope = np.array([[-0.5, 0.5]])
-    width = np.array([[0.3, 0.1]])
-    p = Program(K, -9 * one, 9 * one, slope - width, slope + width, np.zeros(1))
-    s = pivoted(p, np.zeros((1, 2)))
-    assert_allclose(s.g, [[0.15, -0.15]], atol=1e-8)
-    wide = p._replace(pn=slope - 2 * width, pp=slope + 3 * width)
-    assert_array_equal(pivoted(wide, s.g).g, 0.0)
 
 
 # In fits, and on paths
@@ -280,23 +218,6 @@ def test_without_k_in_double_there_are_no_pivots(options, spied):
     model = svor.fit_svorim(X, y, C=1000.0, tol=1e-2, **options)
     assert model.convergence.converged
     assert not spied
-
-
-def test_pivots_do_not_depend_on_the_number_of_threads(spied):
-    X, y = sample(300)
-    models = [
-        npsvor.fit_npsvor(X, y, C=1000.0, gamma=0.05, n_threads=n) for n in (1, 4)
-    ]
-    assert sum(spied) > 20
-    assert models[0].coef.tobytes() == models[1].coef.tobytes()
-
-
-def test_threads_share_the_tiles_of_a_block():
-    X, _ = sample(1200)
-    gram, rows = Gram(kernels.RBF(0.3), X, 100.0, 1, 64), np.arange(1, 1200)
-    block = np.tril(gram.block(rows))
-    assert_allclose(block, np.tril(kernels.RBF(0.3)(X[rows], X[rows])), rtol=1e-12)
-    assert np.tril(gram.block(rows, 3)).tobytes() == block.tobytes()
 
 
 def test_what_one_problem_is_computed_from_does_not_depend_on_another():

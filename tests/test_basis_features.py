@@ -24,17 +24,7 @@ KERNELS = [
     Custom(lambda A, B: 1 / (1 + ((A[:, None] - B) ** 2).sum(axis=2))),
     Matern(1.5, 0.2),
 ]  # fmt: skip
-NAMES = [
-    "rbf",
-    "ard",
-    "linear",
-    "ard_linear",
-    "pearson",
-    "polynomial",
-    "callable",
-    "matern",
-]
-each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)
+each_kernel = pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 
 
 def rows(n, seed=0):

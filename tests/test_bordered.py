@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Monitor
 from numpy.testing import assert_allclose
-from pom_data import two_rows_per_rank
 from scipy.sparse import csr_array
 
 import ordinal
@@ -132,18 +131,3 @@ def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, kind, optio
     if "robust" not in options:
         ends = [m.confint(method="profile")["upper"] for m in (whole, blocks)]
         assert_allclose(*ends, rtol=1e-5)
-
-
-@pytest.mark.slow("1000 thresholds and their dense inverse")
-def test_a_continuous_outcome_is_fitted_with_errors():
-    X, y = two_rows_per_rank()
-    model = ordinal.fit_pom(X, y)
-    assert model.convergence.converged
-    loss, x = model._remembered.loss, model._remembered.x
-    at = loss.at(x)
-    assert np.abs(at.gradient).max() < 1e-9
-    exact = np.linalg.inv(at.hessian.dense()) / 2000
-    errors = np.sqrt(np.diagonal(exact))[-5:] / X.std(axis=0)
-    assert_allclose(model.standard_errors[-5:], errors, rtol=1e-9)
-    A = loss.design.raw(np.eye(x.size))
-    assert_allclose(model.covariance, A @ exact @ A.T, rtol=0, atol=1e-9)

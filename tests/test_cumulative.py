@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import LINKS
-from numpy.testing import assert_allclose, assert_array_equal
-from oracles import slope
+from numpy.testing import assert_array_equal
 
 from ordinal._solvers import _cumulative
 
@@ -90,22 +89,3 @@ def test_log_p_is_concave(link, b, width):
     assert t[C1] <= 0
     assert t[C2] <= 0
     assert t[H12] >= 0
-
-
-@pytest.mark.parametrize("link", LINKS)
-@given(st.floats(-6, 6), st.floats(0.3, 5))
-def test_derivatives_agree_with_differences(link, b, width):
-    def at(da, db):
-        return row_terms(link, b + width + da, b + db, width + da - db)[:, 0]
-
-    here = at(0, 0)
-    by_a, by_b = slope(lambda t: at(t, 0), 1e-3), slope(lambda t: at(0, t), 1e-3)
-    by_both = slope(lambda t: at(t, t), 1e-3)
-    lower = here[UPPER] - here[G]
-    size = 1e-9 * (1 + np.abs(here).max())
-    assert_allclose(by_a[LOG_P], here[UPPER], rtol=1e-8, atol=size)
-    assert_allclose(by_b[LOG_P], -lower, rtol=1e-8, atol=size)
-    assert_allclose(by_both[LOG_P], here[G], rtol=1e-8, atol=size)
-    assert_allclose(by_both[UPPER], here[C1], rtol=1e-8, atol=size)
-    assert_allclose(by_both[G] - by_both[UPPER], here[C2], rtol=1e-8, atol=size)
-    assert_allclose(by_b[UPPER], here[H12], rtol=1e-8, atol=size)

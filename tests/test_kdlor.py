@@ -158,19 +158,6 @@ def test_the_exact_basis_of_a_linear_kernel_changes_nothing():
     assert_allclose(on_columns.rho, whole.rho, rtol=1e-8)
 
 
-@given(
-    seed=st.integers(0, 10**6),
-    weights=st.lists(st.sampled_from([0.01, 0.5, 1.0, 3.0, 40.0]), min_size=4),
-)
-def test_class_weights_move_thresholds_to_where_densities_meet(seed, weights):
-    rows, y = sample(50, 4, noise=1.0, seed=seed)
-    if len(np.unique(y)) < 4:
-        return
-    model = fit_kdlor(rows, y, ridge=0.1, class_weight=dict(enumerate(weights[:4])))
-    f = model.decision_function(rows)
-    assert_cuts_where_densities_meet(model, f, y, np.array(weights[:4])[y])
-
-
 def test_a_long_path_is_that_of_one_set_of_eigenvectors(monkeypatch):
     ridges = np.geomspace(1e-5, 1.0, 8).tolist()
     weight = np.arange(60) % 3 + 0.5 * (np.arange(60) % 2)  # of some rows 0
@@ -261,14 +248,6 @@ def test_folds_are_scored_in_the_unit_of_the_whole():
     f = fold.link_input(X, whole) - whole.thresholds.mean()
     mine = fold.decision_function(X) - fold.thresholds.mean()
     assert_allclose(f, mine * (whole.rho / fold.rho), atol=1e-9)
-
-
-def test_a_basis_for_which_there_is_no_time_gives_a_score_of_one_row(up_after):
-    up_after(0)
-    with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
-        model = fit_kdlor(X, Y, basis=("cholesky", 40), max_time=600.0)
-    assert len(model.support) == 1
-    assert_array_equal(model.decision_function(X), np.zeros(len(X)))
 
 
 def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):

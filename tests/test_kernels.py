@@ -26,9 +26,7 @@ from ordinal._solvers import _kernel_values
 from ordinal.kernels.functions import Custom
 from ordinal.kernels.tiles import (
     Evaluator,
-    Products,
     diagonal_of,
-    on_itself,
 )
 
 KERNELS = [
@@ -170,13 +168,6 @@ def test_precomputed_values_are_looked_up():
     assert_array_equal(values.product(np.eye(2)), K[:, columns])
     with pytest.raises(TypeError, match="pass kernel values"):
         kernels.Precomputed()(K, K)
-
-
-def test_equal_rows_have_a_kernel_of_one_and_no_more():
-    X = 1e3 * np.random.default_rng(0).normal(size=(40, 3)) / 7
-    K = kernels.RBF(1e-3)(X, X)
-    assert K.max() <= 1
-    assert_allclose(np.diagonal(K), 1, rtol=1e-8)
 
 
 # Pearson's correlation
@@ -447,14 +438,6 @@ def test_slopes_agree_with_differences(AB, make, seed, offset):
         assert_allclose(on_diagonal[j], expected[1], atol=1e-8 * (1 + size))
 
 
-def test_products_of_the_rows_are_not_those_of_an_ard_kernel():
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    for kernel in (kernels.RBF(0.3), kernels.ARD([0.3, 2.0])):
-        out = np.empty((20, 20))
-        on_itself(kernel, X, 1, Products(X)).fill(out)
-        assert_allclose(out, kernel(X, X), rtol=1e-13)
-
-
 def test_slopes_where_the_kernel_is_all_but_zero():
     """K ln K is 0 there, not NaN."""
     A = np.array([[0.0], [1e3]])
@@ -497,19 +480,6 @@ def test_gamma_scale_is_that_of_sklearn(X):
         assert_allclose(kernel.gamma, svc._gamma, rtol=1e-9)
         csr = make_kernel("rbf", "scale", problem(sparse.csr_array(X)))
         assert_allclose(csr.gamma, kernel.gamma, rtol=1e-9)
-
-
-@given(
-    hnp.arrays(np.float64, (6, 2), elements=numbers),
-    hnp.arrays(np.int64, 6, elements=st.integers(0, 3)),
-)
-def test_gamma_scale_counts_a_row_as_often_as_it_weighs(X, times):
-    times[:2] += 1  # both classes are present
-    repeated = np.repeat(X, times, axis=0)
-    if repeated.var() > 1e-12:
-        weighted = problem(X, sample_weight=times)
-        kernel = make_kernel("polynomial", "scale", weighted)
-        assert_allclose(kernel.gamma, 1 / (2 * repeated.var()), rtol=1e-9)
 
 
 @pytest.mark.parametrize("n", [2, 3, 6, 49])
@@ -611,17 +581,6 @@ def test_kernels_are_values():
     assert len({kernels.Linear(), kernels.Linear()}) == 1
     with pytest.raises(AttributeError):
         kernels.RBF(0.5).gamma = 1.0
-
-
-@pytest.mark.parametrize(
-    "kernel",
-    [kernels.Polynomial(400), kernels.Polynomial(3, 1e300), kernels.LinearARD([1e300])],
-)
-def test_values_beyond_double_are_refused_without_a_warning(kernel):
-    A = np.full((2, 1), 1e10)
-    for values in (diagonal_of, lambda k, X: Evaluator(k, X, X).product(X)):
-        with pytest.raises(ValueError, match=r"kernel values|too long"):
-            values(kernel, A)
 
 
 # Coefficients of features

@@ -69,16 +69,6 @@ def test_the_returned_point_satisfies_kkt(name, case, l2, weights):
         assert len(pools) == r - 1
 
 
-@every_loss
-@pytest.mark.parametrize("unit", [1e-45, 1e45])
-def test_the_unit_of_weights_does_not_matter(name, unit):
-    X, y = sample(60, 4)
-    weight = 1.0 + np.arange(60) % 3
-    a, b = (FITS[name](X, y, sample_weight=w) for w in (weight, weight * unit))
-    assert_allclose(b.coef, a.coef, rtol=1e-6)
-    assert_allclose(b.thresholds, a.thresholds, rtol=1e-6)
-
-
 # Fits of mord 0.7, by tests/reference/logistic_thresholds.py.
 MORD = json.loads((Path(__file__).parent / "data" / "mord_reference.json").read_text())
 
@@ -113,44 +103,6 @@ def test_features_far_from_zero_lose_no_digits(name):
     assert_allclose(
         far.thresholds - far.coef @ (1e6 * scale), near.thresholds, atol=1e-6
     )
-
-
-@every_loss
-@pytest.mark.parametrize("spread", [1e-3, 1e-7, 1e-12])
-def test_a_feature_of_next_to_no_spread_disturbs_no_other(name, spread):
-    X, y = sample(80, 4)
-    beside = np.column_stack([X, spread * X[::-1, 0]])
-    model = FITS[name](beside, y, l2=1e-2, tol=1e-9)
-    without = FITS[name](X, y, l2=1e-2, tol=1e-9)
-    assert_allclose(model.coef[:-1], without.coef, atol=10 * spread**2 + 1e-9)
-    assert abs(model.coef[-1]) <= 100 * spread
-
-
-@pytest.mark.parametrize("fit", [ordinal.fit_pom, *FITS.values()])
-@pytest.mark.parametrize("unit", [1e-160, 1e-140, 1e160, 1e307])
-def test_features_of_any_size_have_finite_fits(fit, unit):
-    X, y = sample(60, 4)
-    other = fit(X[:, 1:], y, l2=1e-3)
-    model = fit(np.column_stack([unit * X[:, 0], X[:, 1:]]), y, l2=1e-3)
-    assert model.convergence.converged
-    assert np.isfinite([model.convergence.primal, *model.coef]).all()
-    if unit < 1:  # a coefficient that would have to be large costs too much
-        assert_allclose(model.coef[1:], other.coef, rtol=1e-6)
-    else:
-        assert model.convergence.primal < other.convergence.primal
-
-
-@every_loss
-@pytest.mark.parametrize("value", [0.1, 1e6 + 0.1, 1e300])
-def test_a_constant_feature_changes_nothing(name, value):
-    X, y = sample(61, 4, noise=2.0)
-    weight = 1 + np.arange(61) / 7  # so that the mean is not the value, but near it
-    both = np.column_stack([X, np.full(61, value)])
-    model = FITS[name](both, y, l2=0.0, sample_weight=weight)
-    without = FITS[name](X, y, l2=0.0, sample_weight=weight)
-    assert_allclose(model.coef[:-1], without.coef, atol=1e-6)
-    assert abs(model.coef[-1]) <= 1e-6
-    assert_allclose(model.decision_function(both), X @ model.coef[:-1], atol=1e-6)
 
 
 @every_loss
@@ -248,17 +200,6 @@ def test_the_tolerance_bounds_the_distance_from_the_minimum(name):
         c = FITS[name](X, y, tol=tol).convergence
         assert 0 <= c.primal - best + 1e-15
         assert c.primal - best <= 1.5 * c.violation**2 / (2 * 200) + 1e-15
-
-
-@every_loss
-def test_a_thousand_ranks(name):
-    X, y = sample(600, 300, noise=1.0)
-    model = FITS[name](X, y)
-    assert model.convergence.converged
-    _, by_coef, by_threshold = slopes(name, model, X, y, np.ones(600))
-    assert_allclose(by_coef, 0, atol=1e-9)
-    assert abs(by_threshold.sum()) <= 1e-12
-    assert np.unique(model.thresholds).size < 299 or name == "lat"
 
 
 @every_loss
