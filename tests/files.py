@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import io
 import json
 import pickle
 import tempfile
@@ -42,6 +43,14 @@ def copies(model, folder):
     for copy in (loaded, pickle.loads(pickle.dumps(model))):
         assert_same_fields(model, copy)
         yield copy
+
+
+def loaded(model):
+    """Return the model as another process reads it from a file."""
+    file = io.BytesIO()
+    model.save(file)
+    file.seek(0)
+    return ordinal.load(file)
 
 
 def load_edited(model, folder, edits):

@@ -21,7 +21,6 @@ from ordinal._input.labels import read_labels
 from ordinal._input.predictions import values_of
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
-from ordinal._model import basis as basis_of_fits
 from ordinal._model import folds, kernel_fit
 from ordinal._model.folds import fold_shares
 from ordinal._model.labelled import BY_ROW

@@ -19,9 +19,10 @@ def at_most(examples: int) -> settings:
 
 
 def slow(*values):
-    """Return parameter values marked as slow."""
+    """Return parameter values, or tuples of several, marked as slow."""
     why = pytest.mark.slow("another value is fast")
-    return [pytest.param(value, marks=why) for value in values]
+    cases = [v if isinstance(v, tuple) else (v,) for v in values]
+    return [pytest.param(*case, marks=why) for case in cases]
 
 
 @contextmanager

@@ -1,10 +1,7 @@
 """Cumulative link mixed models: likelihood, gradient, fits, inference, predictions."""
 
-import gc
-import io
 import itertools
 import json
-import signal
 import subprocess
 from dataclasses import replace
 from functools import partial
@@ -13,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.stats
+from files import loaded
 from numpy.testing import assert_allclose
 from oracles import ratio_probabilities, slope
 from test_ratio import CASES, FAMILIES
@@ -22,7 +20,7 @@ from ordinal import inference
 from ordinal.__main__ import main
 from ordinal._cumulative.design import Design, structure_of
 from ordinal._cumulative.likelihood import cumulative
-from ordinal._solvers import _cumulative, _third_derivatives
+from ordinal._solvers import _cumulative
 from ordinal.mixed.elimination import RandomTerm
 from ordinal.mixed.likelihood import MixedLikelihood
 from ordinal.mixed.rows import RatioRows
@@ -59,29 +57,6 @@ def singular():
 
 
 # The kernel
-
-
-@pytest.mark.parametrize("link", range(5), ids=_cumulative.LINKS)
-def test_third_derivatives_are_differences_of_second_ones(link):
-    rng = np.random.default_rng(0)
-    a = rng.normal(size=300) * 2
-    b = a - rng.uniform(0.01, 3, 300)
-    a[:20], b[20:40] = np.inf, -np.inf
-
-    def curvature(a, b):
-        delta = np.where(np.isfinite(a) & np.isfinite(b), a - b, np.inf)
-        out = np.empty((6, a.size))
-        _cumulative.row_terms(link, a, b, delta, out, 1)
-        return out[3] + out[4]
-
-    delta = np.where(np.isfinite(a) & np.isfinite(b), a - b, np.inf)
-    out = np.empty((2, a.size))
-    _third_derivatives.row_thirds(link, a, b, delta, out)
-    by_a = slope(lambda t: curvature(a + t, b), 1e-4)
-    by_b = slope(lambda t: curvature(a, b + t), 1e-4)
-    by_a[:20], by_b[20:40] = 0, 0
-    # differences of terms of some hundred have no more digits
-    assert_allclose(out, [by_a, by_b], rtol=1e-7, atol=1e-8)
 
 
 # The likelihood
@@ -447,25 +422,6 @@ def test_weights_of_groups_are_checked():
             ordinal.fit_clmm(formula, WINE, group_weight=bad)
 
 
-def test_a_label_is_the_same_among_any_others():
-    """1.0 is the label "1" in the fit and in predictions, and large ones differ."""
-    labels = WINE["judge"].astype(float).replace({9.0: 9.5, 8.0: 1e20, 7.0: 2e20})
-    model = ordinal.fit_clmm(JUDGE, WINE.assign(judge=labels))
-    assert model.random[0].levels.size == 9
-    assert_allclose(model.loglik, AUTO.loglik, rtol=1e-12)
-    for rows in (slice(0, 8), slice(None)):
-        P = model.predict_proba(WINE.assign(judge=labels)[rows], effects="known")
-        Q = AUTO.predict_proba(WINE[rows], effects="known")
-        assert_allclose(P, Q, atol=1e-6)
-
-
-def test_units_of_slopes_change_nothing():
-    scaled = WINE.assign(touch=1e6 * WINE["touch"])
-    a, b = (ordinal.fit_clmm(FITS["slope"][0], t) for t in (WINE, scaled))
-    assert_allclose(a.loglik, b.loglik, rtol=1e-9)
-    assert_allclose(a.deviations["sd"], b.deviations["sd"] * [1, 1e6], rtol=1e-4)
-
-
 def test_rows_that_lack_any_value_are_left_out_of_everything():
     """Values of features, labels, groups, slopes, clusters and weights of groups."""
     table = WINE.assign(
@@ -520,25 +476,11 @@ def test_slopes_of_a_category_are_those_of_its_indicators(term, numbers, effects
     )
     assert one.loglik == other.loglik
     assert effects is None or one.random[0].effects == tuple(effects)
-    file = io.BytesIO()
-    one.save(file)
-    file.seek(0)
-    for model in (one, ordinal.load(file)):
+    for model in (one, loaded(one)):
         P = model.predict_proba(table[::-1], effects="known")
         assert_allclose(P, other.predict_proba(table[::-1], effects="known"))
     with pytest.raises(ValueError, match="holds 'hot' in row 0"):
         one.predict_proba(table.assign(temp="hot"), effects="known")
-
-
-def test_effects_of_a_category_with_random_slopes_are_differences():
-    model = ordinal.fit_clmm("rating ~ temp + contact + (temp | judge)", WINE)
-    low, high = (
-        model.predict_proba(WINE.assign(temp=level), effects="new").mean(axis=0)
-        for level in ("cold", "warm")
-    )
-    found = model.marginal_effects(WINE, effects="new")
-    own = found["name"] == "temp[warm]"
-    assert_allclose(found["effect"][own], high - low, atol=1e-7)
 
 
 def test_reference_levels_are_those_of_random_slopes_too():
@@ -719,10 +661,7 @@ def test_profiles_of_a_singular_model_have_free_variances(singular, kind):
 
 
 def test_profiles_need_the_rows():
-    file = io.BytesIO()
-    MODEL.save(file)
-    file.seek(0)
-    again = ordinal.load(file)
+    again = loaded(MODEL)
     assert again.summary() == MODEL.summary()
     assert np.array_equal(again.predict_proba(WINE), MODEL.predict_proba(WINE))
     with pytest.raises(ValueError, match="needs the training rows"):
@@ -933,34 +872,6 @@ def test_fits_end_at_their_limits(capsys):
 
     with pytest.raises(KeyboardInterrupt):
         ordinal.fit_clmm(JUDGE, WINE, callback=interrupt)
-
-
-@pytest.mark.slow("15 000 rows, so that the fit is under way")
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
-def test_ctrl_c_ends_a_fit():
-    rng = np.random.default_rng(0)
-    X, group = rng.normal(size=(15_000, 3)), np.arange(15_000) % 300
-    y = np.digitize(X[:, 0] + rng.logistic(size=len(X)), [-1, 1])
-    seen = []
-
-    def press_soon(state):
-        if not seen:
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
-        seen.append(state)
-
-    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-    gc.disable()  # Python ignores an exception of a callback of the collector
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            ordinal.fit_clmm(
-                X, y, groups={"g": group}, slopes={"g": [0]}, n_quadrature=40,
-                n_threads=2, callback=press_soon, max_time=600.0,
-            )  # fmt: skip
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        gc.enable()
-    assert ordinal.fit_clmm(JUDGE, WINE, n_threads=2).convergence.converged
 
 
 @pytest.mark.parametrize(

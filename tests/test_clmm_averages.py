@@ -1,10 +1,10 @@
 """Average probabilities and marginal effects of mixed models, with their errors."""
 
-import io
 from functools import cache
 
 import numpy as np
 import pytest
+from files import loaded
 from numpy.testing import assert_allclose
 from oracles import ratio_probabilities, slope, slopes
 
@@ -245,10 +245,7 @@ def test_a_singular_model_and_one_of_a_file_have_errors():
         table = model.predictions(X[:, :2], effects=effects, **known)
         assert (table["standard_error"] > 0).all()
     assert np.isnan(model.deviations["standard_error"][1])
-    file = io.BytesIO()
-    simple.save(file)
-    file.seek(0)
-    again = ordinal.load(file)
+    again = loaded(simple)
     for effects in ("new", "average"):
         tables = [m.predictions(rows, effects=effects) for m in (simple, again)]
         assert np.array_equal(*[t["standard_error"] for t in tables])

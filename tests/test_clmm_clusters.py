@@ -142,19 +142,3 @@ def test_clusters_contain_whole_groups():
         ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.zeros(600))
     with pytest.raises(TypeError, match="cluster must hold numbers or strings"):
         ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.full(600, 1j))
-
-
-def test_weights_of_groups_count_in_their_clusters():
-    X, y, group = grouped(n=300, groups=30)
-    weight = 1.0 + group % 2
-    rows = np.repeat(np.arange(300), weight.astype(int))
-    copy = np.concatenate([np.arange(k) for k in weight.astype(int)])
-    twice = group[rows] + 30 * copy
-    school = group % 15
-    found = ordinal.fit_clmm(
-        X, y, groups={"g": group}, group_weight=weight, cluster=school
-    )
-    expected = ordinal.fit_clmm(
-        X[rows], y[rows], groups={"g": twice}, cluster=school[rows]
-    )
-    assert_allclose(found.standard_errors, expected.standard_errors, rtol=1e-4)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import subprocess
 import warnings
 from dataclasses import replace
 from functools import cache, partial
@@ -13,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracles import slope
+from strategies import slow
 
 import ordinal
 from ordinal._cumulative.design import Design, structure_of
@@ -98,36 +98,13 @@ def test_groups_of_one_rank_are_their_integrals(link, rank, sd, n, family, cut):
     assert -both.value_and_gradient(x)[0] <= bound + tol
 
 
-@settings(deadline=None, max_examples=5)
-@given(
-    ranks=st.lists(st.integers(0, 2), min_size=2, max_size=6),
-    sd=st.sampled_from([0.5, 3.0, 50.0, 1000.0]),
-    link=st.sampled_from(["logit", "probit"]),
-)
-def test_no_group_is_likelier_than_one_of_its_rows(ranks, sd, link):
-    """Also groups of several ranks, by the nodes of an automatic fit."""
-    x = np.array([-1.0, 1.0, sd])
-    loss = likelihood(ranks, np.ones(len(ranks)), link, by_panels=True, n_quadrature=25)
-    bound = min(log_integral(k, 1.0, link, "cumulative", x) for k in set(ranks))
-    assert -loss.value_and_gradient(x)[0] <= bound + 1e-3
-
-
 @pytest.mark.parametrize(
     ("family", "link"),
     [
         ("cumulative", "cloglog"),
         ("stopping", "logit"),
-        pytest.param(
-            "backward", "cloglog", marks=pytest.mark.slow("a case of each kind is fast")
-        ),
-        pytest.param(
-            "adjacent", "cloglog", marks=pytest.mark.slow("a case of each kind is fast")
-        ),
-        pytest.param(
-            "cumulative",
-            "probit",
-            marks=pytest.mark.slow("a case of each kind is fast"),
-        ),
+        *slow(("backward", "cloglog"), ("adjacent", "cloglog")),
+        *slow(("cumulative", "probit")),
     ],
 )
 def test_gradients_with_panels_are_differences(family, link):
@@ -199,22 +176,21 @@ def test_groups_of_several_ranks_are_integrated_with_cauchit():
     assert_allclose(model.loglik, exact, atol=1e-3)
 
 
-def test_laplace_without_an_optimum_names_a_remedy():
-    """With cauchit its value is infinite where the curvature of a group is 0."""
+def clustered(**options):
+    """Weighted rows of 40 groups, and the arguments of their fit."""
     rng = np.random.default_rng(1)
     group = rng.integers(0, 40, 240)
     X = rng.normal(size=(240, 3))
     score = X[:, 0] + 1.5 * rng.normal(size=40)[group] + rng.logistic(size=240)
-    fit = {
-        "groups": {"g": group},
-        "link": "cauchit",
-        "offset": 0.3 * X[:, 1],
-        "sample_weight": rng.uniform(0.5, 2, 240),
-    }
-    y = np.digitize(score, [-1.5, 0.0, 1.5])
-    with pytest.warns(
-        ordinal.exceptions.ConvergenceWarning, match="n_quadrature='auto' or an"
-    ):
+    options |= {"groups": {"g": group}, "offset": 0.3 * X[:, 1]}
+    options["sample_weight"] = rng.uniform(0.5, 2, 240)
+    return X, np.digitize(score, [-1.5, 0.0, 1.5]), options
+
+
+def test_laplace_without_an_optimum_names_a_remedy():
+    """With cauchit its value is infinite where the curvature of a group is 0."""
+    X, y, fit = clustered(link="cauchit")
+    with pytest.warns(ConvergenceWarning, match="n_quadrature='auto' or an"):
         model = ordinal.fit_clmm(X, y, n_quadrature=1, **fit)
     assert not model.convergence.converged
 
@@ -223,49 +199,13 @@ def test_laplace_without_an_optimum_names_a_remedy():
     ("family", "options"),
     [
         ("cumulative", {"nominal": [1], "scale": [2]}),
-        pytest.param(
-            "stopping",
-            {"nominal": [1]},
-            marks=pytest.mark.slow("a case of each kind is fast"),
-        ),
-        pytest.param(
-            "backward",
-            {"link": "probit"},
-            marks=pytest.mark.slow("a case of each kind is fast"),
-        ),
-        pytest.param(
-            "adjacent", {}, marks=pytest.mark.slow("a case of each kind is fast")
-        ),
-        pytest.param(
-            "cumulative",
-            {"link": "cauchit"},
-            marks=pytest.mark.slow("a case of each kind is fast"),
-        ),
-        pytest.param(
-            "cumulative",
-            {"link": "cloglog"},
-            marks=pytest.mark.slow("a case of each kind is fast"),
-        ),
-        pytest.param(
-            "cumulative",
-            {"link": "loglog"},
-            marks=pytest.mark.slow("a case of each kind is fast"),
-        ),
+        *slow(("stopping", {"nominal": [1]}), ("backward", {"link": "probit"})),
+        *slow(("cumulative", {"link": "cauchit"}), ("cumulative", {"link": "cloglog"})),
+        *slow(("adjacent", {})),
     ],
 )
 def test_more_nodes_do_not_move_an_automatic_fit(family, options):
-    rng = np.random.default_rng(1)
-    group = rng.integers(0, 40, 240)
-    X = rng.normal(size=(240, 3))
-    score = X[:, 0] + 1.5 * rng.normal(size=40)[group] + rng.logistic(size=240)
-    fit = {
-        "groups": {"g": group},
-        "family": family,
-        "offset": 0.3 * X[:, 1],
-        "sample_weight": rng.uniform(0.5, 2, 240),
-        **options,
-    }
-    y = np.digitize(score, [-1.5, 0.0, 1.5])
+    X, y, fit = clustered(family=family, **options)
     model = ordinal.fit_clmm(X, y, **fit)
     exact = ordinal.fit_clmm(X, y, n_quadrature=60, **fit)
     assert model.convergence.converged
@@ -273,8 +213,8 @@ def test_more_nodes_do_not_move_an_automatic_fit(family, options):
     assert np.abs(model.parameters - exact.parameters).max() < 0.02 * errors.max()
     assert_allclose(model.loglik, exact.loglik, atol=0.05)
     assert_allclose(model.ranef()["mode"], exact.ranef()["mode"], atol=0.02)
-    P = model.predict_proba(X, effects="known", groups={"g": group})
-    Q = exact.predict_proba(X, effects="known", groups={"g": group})
+    known = {"effects": "known", "groups": fit["groups"]}
+    P, Q = (m.predict_proba(X, **known) for m in (model, exact))
     assert_allclose(P, Q, atol=0.01)
 
 
@@ -309,29 +249,6 @@ def test_group_weights_repeat_groups_of_one_rank():
         x[order], y[order], groups={"g": group[order]}, group_weight=weight[order]
     )
     assert_allclose(again.parameters, heavy.parameters, atol=1e-6)
-
-
-def test_a_number_of_nodes_is_that_of_r(tmp_path):
-    """R's clmm: nAGQ = 1 is its default, Laplace."""
-    x, y, group = pairs(100, sd=1.5, rows=4, seed=4)
-    frame = pd.DataFrame({"x": x[:, 0], "y": y, "g": group})
-    frame.to_csv(tmp_path / "data.csv", index=False)
-    script = (
-        "suppressPackageStartupMessages(library(ordinal)); d <- read.csv('data.csv');"
-        "d$y <- factor(d$y, ordered = TRUE); d$g <- factor(d$g); for (k in c(1, 7))"
-        "cat(format(as.numeric(logLik(clmm(y ~ x + (1 | g), d, nAGQ = k))),"
-        "digits = 12), '')"
-    )
-    try:
-        done = subprocess.run(
-            ["Rscript", "-e", script], cwd=tmp_path, capture_output=True, text=True,
-            check=True,
-        )  # fmt: skip
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("needs R with the package ordinal")
-    for nodes, known in zip((1, 7), map(float, done.stdout.split()), strict=True):
-        fit = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=nodes)
-        assert_allclose(fit.loglik, known, atol=2e-4)  # R stops earlier
 
 
 def test_tests_of_automatic_fits_have_a_common_number_of_nodes():
@@ -546,6 +463,6 @@ def test_a_fit_whose_divergence_is_not_looked_at_in_time_has_not_converged(up_af
     questions = up_after(10**9)
     assert ordinal.fit_clmm(X, y, **given).convergence.converged
     up_after(len(questions) - 5)
-    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match="max_time"):
+    with pytest.warns(ConvergenceWarning, match="max_time"):
         model = ordinal.fit_clmm(X, y, **given)
     assert model.convergence.status is Status.MAX_TIME

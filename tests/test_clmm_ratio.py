@@ -1,10 +1,10 @@
 """Random effects of stopping ratio and adjacent categories models."""
 
-import io
 from functools import cache
 
 import numpy as np
 import pytest
+from files import loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ratio_probabilities
 from strategies import slow
@@ -50,19 +50,7 @@ def test_a_stopping_model_is_a_binary_one_of_stages(family, link, nodes):
         assert_allclose(ends["upper"], others["upper"], rtol=1e-5)
 
 
-# library(ordinal); library(lme4); data(wine); y <- as.integer(wine$rating)
-# expanded <- function(backward) do.call(rbind, lapply(seq_along(y), function(i) {
-#   s <- if (backward) max(y[i] - 1, 1):4 else 1:min(y[i], 4)
-#   cbind(wine[rep(i, length(s)), c("temp", "contact", "judge", "bottle")],
-#         s = factor(s, levels = 1:4), beyond = as.integer(y[i] > s))
-# }))
-# d <- expanded(FALSE)  # TRUE for "backward"
-# d$touch <- as.numeric(d$contact == "yes")
-# tight <- glmerControl(optimizer = "bobyqa", check.conv.grad = "ignore",
-#   optCtrl = list(rhobeg = 1e-3, rhoend = 1e-9, maxfun = 1e5), tolPwrss = 1e-12)
-# m <- glmer(beyond ~ 0 + s + temp + contact + (1 | judge), d, binomial, nAGQ = 1,
-#            control = tight)  # or another of the entries
-# print(c(fixef(m)[5:6], as.data.frame(VarCorr(m))$sdcor, logLik(m)), digits = 9)
+# Printed by tests/reference/clmm_ratio.R.
 CROSSED = f"{JUDGE} + (1 | bottle)"
 GLMER = [
     ("stopping", JUDGE, {}, [2.79375121, 1.62453767, 1.02252713, -81.3731751863]),
@@ -115,22 +103,6 @@ def test_two_ranks_are_the_cumulative_model(family):
     assert_allclose(model.deviations["sd"], other.deviations["sd"], atol=1e-6)
 
 
-@families
-def test_no_effect_of_groups_gives_the_estimates_of_fit_ratio(family):
-    """Each judge has every rank as often as all others."""
-    x = np.tile(np.column_stack([np.arange(8) % 2, np.arange(8) // 4]), (9, 1))
-    y = np.tile([0, 1, 2, 1, 0, 2, 1, 2], 9)
-    model = ordinal.fit_clmm(x, y, groups={"g": JUDGES}, family=family, tol=1e-9)
-    plain = fit_ratio(x, y, family=family, tol=1e-9)
-    assert model.is_singular
-    assert_allclose(model.parameters, plain.parameters, atol=1e-7)
-    assert_allclose(model.covariance, plain.covariance, rtol=1e-5)
-    assert_allclose(model.loglik, plain.loglik, rtol=1e-12)
-    assert model.statistics.null_loglik == pytest.approx(
-        plain.statistics.null_loglik, rel=1e-10
-    )
-
-
 # Symmetries
 
 
@@ -177,10 +149,7 @@ def test_tests_files_and_tables(family):
     assert ordinal.inference.anova(model, plain)["p_value"][1] == found.p_value
     with pytest.raises(ValueError, match="must have the same family"):
         ordinal.inference.lr_test(ordinal.fit_pom("rating ~ temp", WINE), model)
-    file = io.BytesIO()
-    model.save(file)
-    file.seek(0)
-    again = ordinal.load(file)
+    again = loaded(model)
     assert again.family == family
     assert again.summary() == model.summary()
     assert_array_equal(again.predict_proba(WINE), model.predict_proba(WINE))
@@ -223,23 +192,3 @@ def test_predictions_average_effects_and_integrate(family, link):
     assert_allclose(model.predict_proba(rows), known / share.sum(), atol=1e-7)
     below = model.cumulative_proba(rows)
     assert_allclose(below, np.cumsum(known / share.sum(), axis=1)[:, :-1], atol=1e-7)
-
-
-def test_ranks_without_rows_are_never_predicted():
-    classes = [0, 1, 2, 3, 4, 5]
-    model = ordinal.fit_clmm(
-        X, np.where(Y == 3, 2, Y), groups={"g": JUDGES}, classes=classes,
-        family="adjacent",
-    )  # fmt: skip
-    P = model.predict_proba(X)
-    assert_array_equal(P[:, [0, 3]], 0)
-    assert_allclose(P.sum(axis=1), 1)
-
-
-def test_thresholds_need_no_order():
-    y = np.random.default_rng(0).choice(3, 72, p=[0.6, 0.1, 0.3])
-    model = ordinal.fit_clmm(X, y, groups={"g": JUDGES}, family="stopping")
-    low, high = model.thresholds
-    assert high < low
-    P = model.predict_proba(X[:6], effects="average")
-    assert_allclose(P, probabilities(model, model.parameters, 0.0), rtol=1e-9)

@@ -48,6 +48,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+from files import loaded
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from internals import methods
@@ -126,14 +127,6 @@ def fit(method, frame, y, **options):
     """Fit a method to a table, by default behind a standardising preprocessor."""
     given = {"n_threads": 1, **WHOLE, **QUICK.get(method, {}), **options}
     return METHODS[method].fit(frame, y, **given)
-
-
-def loaded(model):
-    """Return a model as another process reads it."""
-    file = io.BytesIO()
-    model.save(file)
-    file.seek(0)
-    return ordinal.load(file)
 
 
 def predicted(model, frame):

@@ -1,6 +1,5 @@
 """Tables of every kind, and how models find their columns again."""
 
-import io
 import pickle
 import warnings
 
@@ -8,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from files import loaded
 from internals import read_features, read_frame, read_labels
 from numpy.testing import assert_array_equal
 from registry import every_method
@@ -116,10 +116,7 @@ def test_an_ordered_categorical_comes_back_as_one(method):
     assert_array_equal(told.to_numpy(dtype=str), plain.predict(table))
     assert isinstance(plain.predict(table), np.ndarray)
     assert isinstance(model.predict(X), pd.Categorical)
-    file = io.BytesIO()
-    model.save(file)
-    file.seek(0)
-    for copy in (ordinal.load(file), pickle.loads(pickle.dumps(model))):
+    for copy in (loaded(model), pickle.loads(pickle.dumps(model))):
         assert copy.predict(table).equals(told)
 
 
