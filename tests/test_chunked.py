@@ -15,7 +15,6 @@ import ordinal
 import ordinal._command.data
 from ordinal.__main__ import main
 from ordinal._rows import reading
-from ordinal.model_selection import select
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 N = 2 * CHUNK + 777
@@ -57,31 +56,6 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
     X[N // 2, 1] = np.inf
     with pytest.raises(ValueError, match=f"row is {N // 2 - CHUNK}, with inf"):
         ordinal.fit_svorim(X, y, **OPTIONS)
-
-
-@pytest.mark.slow("fits 17 000 rows with folds")
-@pytest.mark.parametrize("form", ["weights", "heaps", "sparse", "single"])
-def test_probabilities_of_other_rows(form, rows, monkeypatch):
-    X, y = rows
-    options = OPTIONS | {"probability": True, "tol": 0.1, "class_weight": "balanced"}
-    w = 1.0 + np.arange(N) % 3
-    given = X, y, w
-    if form == "heaps":  # rows whose weight is in several folds
-        given = np.round(X), y, 0.3 * w
-    if form == "sparse":
-        given = scipy.sparse.csr_array(np.where(X > 1, X, 0)), y, w
-    if form == "single":
-        given = X.astype(np.float32), y, w
-    whole = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
-    if form == "single":
-        monkeypatch.setattr(reading, "_LARGE", given[0].nbytes)
-        cut = ordinal.fit_svorim(*given[:2], sample_weight=given[2], **options)
-    else:
-        source = Cut([9, 9999], *given)
-        cut = ordinal.fit_svorim(source, None, **options)
-        assert source.open == 0
-    assert solution(cut) == solution(whole)
-    assert cut.predict_proba(X[:9]).tobytes() == whole.predict_proba(X[:9]).tobytes()
 
 
 def test_a_link_of_very_many_rows_looks_at_few(rows, monkeypatch):
@@ -227,22 +201,6 @@ def test_the_command_streams_large_files(table, tmp_path, monkeypatch, capsys):
     assert run("predict", tmp_path / "m.npz", table, "--out", out) == 0
     labels = np.concatenate(list(ordinal.data.predictions(model, table)))
     np.testing.assert_array_equal(pandas.read_parquet(out)["prediction"], labels)
-
-
-@pytest.mark.slow("searches twice")
-def test_the_command_searches_files(table, tmp_path, capsys):
-    options = ["--method", "svorim", "--set", "basis=12", "gamma=0.3", "tol=0.3"]
-    options += ["--stream", "--tune", "--seed", 3]
-    assert run("fit", table, "--out", tmp_path / "m.npz", *options) == 0
-    found = select(
-        ordinal.fit_svorim, ordinal.data.blocks(table, target="y"), None,
-        cv=5, rng=3, basis=12, gamma=0.3, tol=0.3,
-    )  # fmt: skip
-    told = capsys.readouterr().out
-    assert "t.csv, read in chunks, with the ranks of 'y': converged in" in told
-    assert f"chosen among 5 points: C={found.params['C']:g}" in told
-    model = ordinal.load(tmp_path / "m.npz")
-    assert solution(model.model) == solution(found.model.model)
 
 
 @pytest.mark.parametrize(

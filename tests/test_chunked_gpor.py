@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 from files import solution
 from internals import ChunkedProblem, source
-from sources import Cut, mapped, wavy
+from sources import Cut, wavy
 from strategies import slow
 
 import ordinal
@@ -79,14 +79,6 @@ def test_some_rows_of_a_source_are_taken_as_all_of_them_are(rows, monkeypatch):
         assert solution(fit(part, None, **options)) == solution(whole)
 
 
-def test_all_rows_of_a_source_are_a_basis(rows):
-    X, y = rows[0][:80], rows[1][:80]
-    whole = fit(X, y, optimize=False)
-    for basis in (80, 1.0, 500):
-        cut = fit(Cut([33], X, y), None, basis=basis, optimize=False)
-        assert solution(cut) == solution(whole)
-
-
 def test_sparse_rows_in_chunks_go_with_kernels_that_are_given(rows):
     X, y = rows[0][:900], rows[1][:900]
     X = scipy.sparse.csr_array(np.where(X > 1, X, 0))
@@ -94,14 +86,6 @@ def test_sparse_rows_in_chunks_go_with_kernels_that_are_given(rows):
         options = {"basis": ("random", 3), "kernel": kernel, "optimize": False}
         whole = fit(X, y, **options)
         assert solution(fit(Cut([100], X, y), None, **options)) == solution(whole)
-
-
-def test_a_map_of_a_kernel_matrix_is_read_whole(rows, tmp_path):
-    X, y = rows[0][:60], rows[1][:60]
-    K = ordinal.kernels.RBF(0.2)(X, X)
-    stored = mapped(K, tmp_path)
-    options = {"kernel": "precomputed", "basis": 6, "optimize": False}
-    assert solution(fit(stored, y, **options)) == solution(fit(K, y, **options))
 
 
 class Fewer(Cut):

@@ -90,14 +90,6 @@ def test_many_rows_begin_at_the_minimum_of_some():
     assert model.convergence.n_iter == 3
 
 
-def test_a_weight_of_2_is_the_row_twice(rows):
-    X, y = rows
-    twice = ordinal.fit_pom(Cut([77], X, y, np.full(N, 2.0)), None)
-    written = Cut([N], np.concatenate([X, X]), np.concatenate([y, y]))
-    covariance = ordinal.fit_pom(written, None).covariance
-    assert_allclose(twice.covariance, covariance, rtol=1e-9)
-
-
 def test_rows_of_weight_0_are_left_out(rows):
     X, y = rows[0].copy(), rows[1].copy()
     w = np.ones(N)
@@ -190,8 +182,7 @@ def test_columns_that_others_determine_are_left_out(rows):
 
 @pytest.mark.slow("certificates of 8000 rows")
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
-@pytest.mark.parametrize("nominal", [[], [3]])
-@pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.parametrize(("complete", "nominal"), [(True, []), (False, [3])])
 def test_separated_ranks_are_certified(complete, nominal, rows):
     X, y = rows[0][: CHUNK + 100].copy(), rows[1][: CHUNK + 100]
     X[:, 3] = y + 0.1 * np.tanh(X[:, 3]) if complete else (y == 4) * (X[:, 3] > 1)
@@ -244,17 +235,3 @@ def test_separated_ranks_are_seen_by_lit_and_lat(name, rows):
     ):
         model = THRESHOLDED[name](Cut([99], X, y), None, l2=0.0)
     assert 2 in model.separated
-
-
-@pytest.mark.slow("three calibrated fits of 17 000 rows")
-@pytest.mark.parametrize("name", THRESHOLDED)
-def test_probabilities_of_lit_and_lat(name, rows):
-    X, y = rows
-    models = [
-        THRESHOLDED[name](source, None, probability=True) for source in cuts(X, y)[:2]
-    ]
-    one, other = (model.predict_proba(X[:100]) for model in models)
-    assert one.tobytes() == other.tobytes()
-    whole = THRESHOLDED[name](X, y, probability=True)
-    # one fold of the rows beside all five of them
-    assert_allclose(one, whole.predict_proba(X[:100]), atol=0.03)

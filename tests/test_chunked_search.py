@@ -16,10 +16,8 @@ from sources import Cut, wavy
 import ordinal
 from ordinal.model_selection import (
     Grid,
-    UniformDesign,
     nested,
     select,
-    stratified_holdout,
 )
 from ordinal.preprocessing import TablePreprocessor
 
@@ -97,24 +95,6 @@ def test_what_comes_with_the_rows(form, rows):
     if form == "probabilities":
         P, Q = (s.model.predict_proba(X[:9]) for s in (found, whole))
         assert P.tobytes() == Q.tobytes()
-
-
-@pytest.mark.slow("three searches of ten points")
-def test_other_searches(rows, mapped, tmp_path):
-    X, y = rows
-    y = y.astype(float)
-    splits = stratified_holdout(y, 2)
-    options = {"basis": 12, "tol": 0.3, "cv": splits}
-    options["search"] = UniformDesign(n_points=(5, 5))
-    whole = select(ordinal.fit_svorim, X, y, **options)
-    same(select(ordinal.fit_svorim, mapped, y, **options), whole)
-    unordered = [(train[::-1], test[::-1]) for train, test in splits]
-    source = Cut([100], X, y)
-    found = select(ordinal.fit_svorim, source, None, **options | {"cv": unordered})
-    same(found, whole)
-    twice = [(np.append(train, train[7]), test) for train, test in splits]
-    with pytest.raises(ValueError, match=r"cv\[0\] must name a row once where X is re"):
-        select(ordinal.fit_svorim, source, None, **options | {"cv": twice})
 
 
 def test_nested(rows):

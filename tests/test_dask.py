@@ -156,35 +156,14 @@ def test_fitted_thresholds_err_least_in_rows_at_workers():
     np.testing.assert_allclose(model.thresholds, best, rtol=1e-9)
 
 
-@pytest.mark.slow("fits at workers, with folds")
-@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_npsvor])
-def test_a_link_of_rows_that_were_left_out(fit):
-    """Rows alike, of half a unit each, are in several folds with a part of theirs."""
-    X, _, w = table(3000)
-    X = np.round(X, 1)
-    y = np.digitize(X[:, 0] + X[:, 1] ** 2, [-0.5, 0.5, 1.5])
-    options = {
-        "basis": 30, "gamma": 0.3, "class_weight": {0: 2.0}, "probability": True,
-        "n_threads": 1, "tol": 1e-4,
-    }  # fmt: skip
-    here = fit(X, y, sample_weight=w, **options)
-    there = fit(
-        da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=700),
-        sample_weight=w, **options,
-    )  # fmt: skip
-    P = here.predict_proba(X)
-    assert np.abs(there.predict_proba(X) - P).mean() < 1e-3
-
-
 @pytest.mark.slow("searches at workers and here")
-@pytest.mark.parametrize("standardize", [True, False])
-def test_searches_are_near_those_of_arrays(standardize):
+def test_searches_are_near_those_of_arrays():
     X, _, w = table(3000)
     X = X * [1, 5, 2] + 1
     y = np.digitize(X[:, 0] + 0.1 * X[:, 1] ** 2, [0.5, 1.5, 4])
     options = {
         "search": Grid(C=[0.1, 10.0], class_weight=[None, {0: 2.0}]), "basis": 20,
-        "gamma": 0.1, "tol": 1e-4, "cv": 2, "standardize": standardize,
+        "gamma": 0.1, "tol": 1e-4, "cv": 2,
         "scoring": ["mae", "mze"],
     }  # fmt: skip
     lazy = da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=700)
@@ -193,14 +172,11 @@ def test_searches_are_near_those_of_arrays(standardize):
     assert not there.failures
     np.testing.assert_allclose(there.scores, here.scores, atol=0.03)
     assert (there.predict(X) == here.predict(X)).mean() > 0.97
-    if standardize:
-        ours, theirs = (found.model.preprocessor for found in (here, there))
-        np.testing.assert_allclose(theirs.mean, ours.mean, rtol=1e-12)
-        np.testing.assert_allclose(theirs.scale, ours.scale, rtol=1e-12)
-        sets = ordinal.cross_conformal(
-            ordinal.fit_svorim, *lazy, cv=2, basis=20, gamma=0.1
-        )
-        assert 0.88 < sets.evaluate(X, y)["coverage"][-1] < 0.95
+    ours, theirs = (found.model.preprocessor for found in (here, there))
+    np.testing.assert_allclose(theirs.mean, ours.mean, rtol=1e-12)
+    np.testing.assert_allclose(theirs.scale, ours.scale, rtol=1e-12)
+    sets = ordinal.cross_conformal(ordinal.fit_svorim, *lazy, cv=2, basis=20, gamma=0.1)
+    assert 0.88 < sets.evaluate(X, y)["coverage"][-1] < 0.95
     with ThreadPoolExecutor(1) as pool:
         with pytest.raises(TypeError, match="executor must be None where X is a col"):
             select(ordinal.fit_svorim, *lazy, executor=pool, **options)
@@ -258,35 +234,14 @@ def test_some_rows_stay_where_they_are():
     assert part.subset(np.arange(700)).X.sizes.tolist() == [600, 100]
 
 
-@pytest.mark.slow("three fits at workers")
-def test_npsvor_of_rows_that_are_made_anew_at_every_step():
-    """Workers keep no features where there is no room for a chunk of them, or those of
-    some blocks."""
-    X, _, _ = table(3000)
-    y = np.digitize(X[:, 0], [-0.5, 0.5])
-    lazy = da.from_array(X, chunks=(1000, 3)), da.from_array(y, chunks=1000)
-    models = [
-        ordinal.fit_npsvor(*lazy, basis=30, cache_mb=mb) for mb in (100.0, 0.01, 0.2)
-    ]
-    models.append(ordinal.fit_npsvor(X, y, basis=30))
-    for parts in zip(*(model.convergence.parts for model in models), strict=True):
-        assert max(part.dual for part in parts) <= min(part.primal for part in parts)
-        assert max(part.rel_gap for part in parts) <= 1e-3
-
-
 @pytest.mark.parametrize(
-    ("fit", "options"),
-    [
-        (ordinal.fit_svorim, {}),
-        (ordinal.fit_npsvor, {}),
-        (ordinal.fit_xofm, {}),
-        (ordinal.fit_tlssvor, {}),
-    ],
+    "fit",
+    [ordinal.fit_svorim, ordinal.fit_npsvor, ordinal.fit_xofm, ordinal.fit_tlssvor],
 )
-def test_other_fits_say_that_they_need_rows_in_memory(fit, options):
+def test_other_fits_say_that_they_need_rows_in_memory(fit):
     X, y, _ = table(100)
     with pytest.raises(TypeError, match="X is a dask collection"):
-        fit(da.from_array(X), y, **options)
+        fit(da.from_array(X), y)
 
 
 def labelled(n=N):
