@@ -138,18 +138,6 @@ def test_compare_reports_the_errors_of_its_folds(run, data, rows):
         assert f"npsvor has MAE {told[0]:.4f} ± {told[1]:.4f}." in out
 
 
-@pytest.mark.slow("two comparisons")
-@pytest.mark.parametrize("kind", ["frequency", "length"])
-def test_compare_bins_a_numeric_target(run, tmp_path, raw_data, rows, kind):
-    X, _ = rows
-    make = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}[kind]
-    ranks = make(X[:, 0], 4).transform(X[:, 0])
-    ready = write(tmp_path / "ready.csv", X[:, 1:], ranks, header="north,rank")
-    argv = ["--splits", 2, "--methods", "npsvor", "pom"]
-    binned = run("compare", raw_data, *argv, "--bins", 4, "--binning", kind)
-    assert scores(binned) == scores(run("compare", ready, *argv))
-
-
 @pytest.mark.slow("compares in three folds")
 def test_compare_counts_what_does_not_converge(run, data):
     with warnings.catch_warnings(record=True) as seen:
@@ -450,36 +438,17 @@ def test_predict_takes_columns_without_a_header_by_position(run, tmp_path, data,
     run("fit", table, "--method", "npsvor", "--out", model)
     bare = write(tmp_path / "b.csv", X[:, :1], X[:, 1], header=None)
     assert run("predict", model, table) == run("predict", model, bare)
+    Standardizer.fit(X).save(model)
+    assert "holds a Standardizer, not a" in run("predict", model, bare, code=2)
 
 
-def test_a_wrong_last_line_is_found_before_predictions_are_written(
-    capsys, tmp_path, rows
-):
-    ordinal.fit_npsvor(*rows).save(tmp_path / "m.npz")
-    table = tmp_path / "t.csv"
-    table.write_text("north,west\n0,1\n1,0\n1,2,3")  # without an end of the line
-    assert main(["predict", str(tmp_path / "m.npz"), str(table)]) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "line 4 has 3 cells, but line 1 has 2" in err
-
-
-def test_predict_with_a_model_that_was_saved_from_python(run, tmp_path, rows):
-    X, y = rows
-    ordinal.fit_npsvor(X, y).save(tmp_path / "m.npz")
-    bare = write(tmp_path / "b.csv", X[:, :1], X[:, 1], header=None)
-    assert len(run("predict", tmp_path / "m.npz", bare).split()) == 61
-    Standardizer.fit(X).save(tmp_path / "s.npz")
-    error = run("predict", tmp_path / "s.npz", bare, code=2)
-    assert "holds a Standardizer, not a model" in error
-
-
-def test_fit_shows_the_bins(run, tmp_path, raw_data, rows):
-    out = run(
-        "fit", raw_data, "--method", "npsvor", "--out", tmp_path / "m", "--bins", 3
-    )
-    edges = Binning.equal_frequency(rows[0][:, 0], 3).edges
-    assert f"ranks 1 to 3 end at {edges[0]:.6g}, {edges[1]:.6g} and" in out
+@pytest.mark.parametrize("kind", ["frequency", "length"])
+def test_fit_shows_the_bins(run, tmp_path, raw_data, rows, kind):
+    fit = ["fit", raw_data, "--method", "npsvor", "--out", tmp_path / "m", "--bins", 3]
+    make = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}[kind]
+    edges = make(rows[0][:, 0], 3).edges
+    said = f"ranks 1 to 3 end at {edges[0]:.6g}, {edges[1]:.6g} and"
+    assert said in run(*fit, "--binning", kind)
 
 
 def test_fit_warns_in_one_line(capsys, tmp_path, data):
@@ -573,52 +542,6 @@ def test_predict_gives_probabilities(run, tmp_path, text_data, rows):
     assert_array_equal(model.predict(rows[0], rule="mode"), by_mode)
 
 
-# Tables with words and gaps
-
-
-WINES = ["--classes", "poor,fair,good"]
-
-
-@pytest.fixture
-def wines(tmp_path):
-    """A table with words, gaps and codes, and the frame that it was written from."""
-    rng = np.random.default_rng(0)
-    n = 60
-    frame = pandas.DataFrame(
-        {
-            "alcohol": rng.normal(10.0, 1.0, n).round(2),
-            "colour": rng.choice(["red", "white", "rose"], n),
-            "region": rng.choice([1, 2, 10], n),
-            "sugar": rng.choice(["dry", "medium", "sweet"], n),
-        }
-    )
-    u = frame["alcohol"] + (frame["colour"] == "red") + rng.normal(0, 0.3, n)
-    frame["stars"] = np.array(["poor", "fair", "good"])[np.digitize(u, [10, 11])]
-    frame.loc[::7, "alcohol"] = None
-    frame.loc[3::9, "colour"] = None
-    path = tmp_path / "wines.csv"
-    frame.to_csv(path, index=False)
-    return path, frame
-
-
-def test_numbers_may_be_categories_and_words_may_be_ordered(run, tmp_path, wines):
-    path, frame = wines
-    fit = ["fit", path, "--method", "svorim", "--out", tmp_path / "m.npz", *WINES]
-    order = ["--order", "sugar=dry, medium,sweet"]
-    run(*fit, "--categorical", "region", "--drop", "colour", *order)
-    model = ordinal.load(tmp_path / "m.npz")
-    assert model.feature_names == ("alcohol", "region", "sugar")
-    assert model.preprocessor.feature_names_out == (
-        "alcohol", "alcohol is missing", "region[1]", "region[10]", "region[2]", "sugar"
-    )  # fmt: skip
-    predicted = run("predict", tmp_path / "m.npz", path).split()[1:]
-    words = frame.assign(region=frame["region"].astype(str))
-    assert predicted == model.predict(words).tolist()
-    assert "expected NAME=LOW,...,HIGH" in run(*fit, "--order", "sugar", code=2)
-    assert "'sweet'" in run(*fit, "--order", "sugar=dry,medium", code=2)
-    assert "no column 'x'" in run(*fit, "--drop", "x", code=2)
-
-
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
@@ -677,13 +600,6 @@ def test_a_table_of_standard_input(run, monkeypatch, tmp_path, data):
     assert out.startswith("standard input: 60 rows")
 
 
-def test_version(capsys):
-    with pytest.raises(SystemExit) as stopped:
-        main(["--version"])
-    assert stopped.value.code == 0
-    assert capsys.readouterr().out == f"ordinal {ordinal.__version__}\n"
-
-
 def test_config(run):
     lines = dict(line.split(maxsplit=1) for line in run("config").splitlines())
     assert lines == {k: str(v) for k, v in ordinal.show_config().items()}
@@ -715,6 +631,7 @@ def test_config(run):
         (["compare", "--separator", "tab"], "--separator needs DATA"),
         (["compare", "--splits", "s.npz"], "needs DATA"),
         (["compare", "--splits", 0], "n_splits must be a positive integer"),
+        (["compare", "DATA", "--order", "east"], "expected NAME=LOW,...,HIGH"),
         (["compare", "--set", "C=1"], "expected METHOD.ARG=VALUE"),
         (["compare", "--set", "npsvor.C"], "expected ARG=VALUE"),
         (["compare", "--set", "npsvor.CC=1"], "no argument 'CC'; npsvor has C"),
@@ -1065,18 +982,9 @@ def test_streams_name_the_remedy_for_numbers_as_text(cells, message, tmp_path, c
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no endless file")
-@pytest.mark.parametrize("command", ["compare", "fit", "predict"])
-def test_endless_files_are_no_tables(command, data, tmp_path, capsys):
-    model = str(tmp_path / "m.npz")
-    options = ["--method", "svorim", "--out", model]
-    assert main(["fit", data, *options]) == 0
-    arguments = {
-        "compare": ["/dev/zero"], "fit": ["/dev/zero", *options],
-        "predict": [model, "/dev/zero"],
-    }[command]  # fmt: skip
-    assert main([command, *arguments]) == 2
-    error = capsys.readouterr().err
-    assert (
-        "/dev/zero is not a table: it holds zero bytes; if it is text in UTF-16"
-        in error
-    )
+def test_endless_files_are_no_tables(run, data, tmp_path):
+    fit = ["--method", "svorim", "--out", tmp_path / "m.npz"]
+    run("fit", data, *fit)
+    for words in (["compare"], ["fit", *fit], ["predict", tmp_path / "m.npz"]):
+        error = run(*words, "/dev/zero", code=2)
+        assert "/dev/zero is not a table: it holds zero bytes; if it is text" in error
