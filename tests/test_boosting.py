@@ -23,7 +23,6 @@ from ordinal._model.registry import path_of
 from ordinal._solvers import _cumulative
 from ordinal.boosting import Trees, forest
 from ordinal.boosting.forest import DEEPEST
-from ordinal.boosting.growing import BoostingOptions, Score
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 LINKS = _cumulative.LINKS
@@ -93,44 +92,6 @@ def test_scores_far_out_have_finite_derivatives(link):
 
 
 # Rounds
-
-
-def settings_of(d, **changes):
-    plain = BoostingOptions(
-        "logit",
-        "score",
-        0.1,
-        8,
-        5,
-        1.0,
-        1.0,
-        1.0,
-        np.zeros(d, np.int8),
-        [],
-        [],
-        0,
-        1,
-        1,
-    )
-    return dataclasses.replace(plain, **changes)
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_every_round_lowers_the_loss_and_keeps_the_order_of_the_thresholds(link):
-    X, y = sample(300, 4, noise=1.0)
-    how = settings_of(3, link=link)
-    score = Score(how.dataset(X), how, y.astype(np.int32), np.ones(300))
-    f, losses = np.zeros(300), []
-    for size in range(30):
-        loss, _, _ = evaluated(link, f, y, np.ones(300), score.thresholds[-1])
-        losses.append(loss)
-        score.grow()
-        assert score.size == size + 1
-        trees = Trees.from_texts([score.text(score.size)])
-        f = trees.scores(X, 0, len(trees), 1)
-    assert (np.diff(losses) < 0).all()
-    assert all((np.diff(b) > 0).all() for b in score.thresholds)
-    assert any((a != b).any() for a, b in pairwise(score.thresholds))
 
 
 def test_a_stump_for_two_ranks_is_the_closed_form():
@@ -287,19 +248,6 @@ def test_auto_takes_the_best_number_of_rounds_and_fits_all_rows(structure):
     )
     assert same_but_for_the_record(auto, alone)
     assert ordinal.fit_boosting(X[:60], y[:60], max_iter=2000).n_rounds < 500
-
-
-@pytest.mark.slow("two choices of the rounds by five folds")
-def test_weights_count_as_rows_in_the_choice_of_rounds():
-    X, y = sample(80, 3, noise=1.0)
-    times = 1 + np.arange(80) % 2
-    rows = np.repeat(np.arange(80), times)
-    # stumps with leaves of one row, and all values with a bin: trees are the same, too,
-    # until rounding decides between two splits
-    options = {**PLAIN, "min_rows": 1, "n_leaves": 2, "l2": 0.0}
-    a = ordinal.fit_boosting(X, y, sample_weight=times, **options)
-    b = ordinal.fit_boosting(X[rows], y[rows], **options)
-    assert_allclose(a.held_out[:15], b.held_out[:15], rtol=1e-8)
 
 
 def test_groups_are_held_out_together():
@@ -622,17 +570,6 @@ def test_without_lightgbm_a_fit_names_the_extra_and_models_work(tmp_path):
     printed(textwrap.dedent(program))
 
 
-@pytest.mark.slow("five fits of 100 000 rows")
-@pytest.mark.parametrize("share", [0.7, 1.0])  # histograms by columns, and by rows
-def test_threads_change_no_bit_with_very_unequal_weights(share):
-    X, y = sample(100_000, 4, d=8, noise=1.0)
-    weight = np.exp(3 * np.random.default_rng(0).normal(size=len(y)))
-    options = {"n_rounds": 15, "sample_weight": weight, "feature_share": share}
-    models = [ordinal.fit_boosting(X, y, n_threads=k, **options) for k in (1, 2, 3, 8)]
-    assert len({solution(model) for model in models}) == 1
-    assert solution(ordinal.fit_boosting(X, y, **options)) == solution(models[0])
-
-
 # Files that somebody has changed
 
 
@@ -710,29 +647,6 @@ def test_the_deepest_tree_there_may_be_is_walked(genuine, tmp_path):
     deep = load_edited(model, tmp_path, chain(DEEPEST))
     assert_array_equal(deep.decision_function(X), -deep.centre[0])
     assert_allclose(deep.contributions(X).values[:, 1:], 0)
-
-
-def test_random_tree_arrays_are_refused_or_predict(tmp_path):
-    """Every entry of the children at random: what is no tree never reaches the walk."""
-    n_trees, accepted = 10, 0
-    rng = np.random.default_rng(n_trees)
-    X, y = sample(60, 3)
-    model = ordinal.fit_boosting(X, y, n_rounds=n_trees, n_leaves=4)
-    for _ in range(60):
-        some = rng.random(model.trees.left.size) < 1 / n_trees
-        edits = {
-            f"trees.{side}": lambda a, some=some: np.where(
-                some, rng.integers(-5, 5, a.size), a
-            ).astype(np.int32)
-            for side in ("left", "right")
-        }
-        try:
-            changed = load_edited(model, tmp_path, edits)
-        except ValueError:
-            continue
-        accepted += 1
-        assert np.isfinite(changed.decision_function(X)).all()
-    assert accepted < 60
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ def tidy(method, X, y, **options):
     return model
 
 
-SCALES = [1e-320, 1e-200, 1e-100, 1e-50, 1e10, 1e40, 1e100, 1e149, 1e155, 1e168, 8e307]
+SCALES = [1e-320, 1e-100, 1e-50, 1e40, 1e149, 1e155, 8e307]
 
 
 @every_method
@@ -141,7 +141,7 @@ def test_a_path_over_columns_of_very_different_scales_is_finite():
     assert np.isfinite(path.coefs).all()
 
 
-@pytest.mark.slow("fits of seven scales per method")
+@pytest.mark.slow("fits of four scales per method")
 @which(takes="kernel")
 @pytest.mark.parametrize(
     "kernel", ["linear", kernels.Polynomial(), "ard", "ard_linear"]
@@ -149,7 +149,7 @@ def test_a_path_over_columns_of_very_different_scales_is_finite():
 def test_values_of_any_kernel_are_held_or_refused(method, kernel):
     if str(kernel).startswith("ard") and "gpor" not in str(method):
         pytest.skip("for GPOR only")
-    for scale in (1e-150, 1e-40, 1e15, 1e30, 1e60, 1e120, 1e300):
+    for scale in (1e-150, 1e15, 1e60, 1e300):
         features = ROWS / np.abs(ROWS).max() * scale
         try:
             tidy(method, features, RANKS, kernel=kernel)
@@ -221,7 +221,7 @@ def test_class_weights_beyond_what_sums_of_doubles_hold_are_refused(method):
 
 
 @which(takes="cost")
-@pytest.mark.parametrize("factor", [1e-48, 1e-15, 1e15, 1e48])
+@pytest.mark.parametrize("factor", [1e-48, 1e48])
 def test_costs_that_are_accepted_give_finite_models(method, factor):
     cost = np.abs(np.subtract.outer(np.arange(3), np.arange(3))) * factor
     tidy(method, ROWS, RANKS, cost=cost)
@@ -283,17 +283,14 @@ def test_starts_and_priors_are_near_the_deviation_of_the_latent_function(method,
         method(ROWS, RANKS, start={"thresholds": [0, value]})
 
 
-@pytest.mark.slow("seven searches per method")
+@pytest.mark.slow("four searches per method")
 @which(n_endless=150)
 @pytest.mark.parametrize("value", [1e-20, 1e20])
 def test_starts_and_priors_that_are_accepted_give_finite_models(method, value):
     for options in (
         {"start": {"noise": value}},
-        {"start": {"noise": value}, "optimize": False},
         {"start": {"thresholds": [0, value]}},
-        {"start": {"gamma": value**10}},
         {"prior": {"noise": (value, 1.0)}},
-        {"prior": {"noise": (1.0, value)}},
         {"prior": {"gap": (value, 1.0)}},
     ):
         tidy(method, ROWS, RANKS, **options)
@@ -374,15 +371,6 @@ def test_columns_whose_sums_overflow_are_fitted_without_a_warning(method, prepro
     if method.precise is not None:
         assert_array_equal(model.predict(LARGE), plain.predict(LARGE / 1e300))
     model.explain(LARGE)
-
-
-@every_method
-def test_explanations_of_columns_whose_sums_overflow_are_finite(method):
-    if "kernel" in inspect.signature(method.fit).parameters:  # which refuse them
-        return
-    model = method.cut_short(LARGE, RANKS, **method.brief)
-    for y in (None, RANKS):
-        assert np.isfinite(model.explain(LARGE, y).importance).all()
 
 
 def test_linear_models_of_columns_whose_sums_overflow():

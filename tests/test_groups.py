@@ -79,29 +79,6 @@ def test_folds_keep_groups_whole_and_no_exchange_evens_them_out(case, k, seed):
         assert imbalance(y, group, swapped) >= value - 1e-9
 
 
-@pytest.mark.slow("all ways to deal out, 50 times")
-def test_two_folds_of_few_groups_mostly_are_the_best_there_are():
-    """Compare with brute force over all ways to deal out eight groups."""
-    rng, found = np.random.default_rng(0), 0
-    sides = [s for n in range(1, 5) for s in itertools.combinations(range(8), n)]
-    for seed in range(50):
-        group = rng.choice(8, 60)
-        y = (group + rng.integers(0, 5, 60)) // 4
-        fold = fold_of_rows(stratified_kfold(y, 2, groups=group, rng=seed), y.size)
-        best = min(imbalance(y, group, np.isin(group, side)) for side in sides)
-        found += imbalance(y, group, fold) <= best + 1e-9
-
-    assert found >= 40
-
-
-def test_folds_are_exact_where_groups_allow():
-    """Every group of three rows has one of each rank: 12 groups make 4 equal folds."""
-    y, group = np.tile([1, 2, 3], 12), np.repeat(np.arange(12), 3)
-    for train_idx, test_idx in stratified_kfold(y, 4, groups=group):
-        assert_array_equal(np.unique(y[test_idx], return_counts=True)[1], [3, 3, 3])
-        assert not set(group[train_idx]) & set(group[test_idx])
-
-
 @given(st.lists(st.integers(0, 3), min_size=4, max_size=60), st.integers(2, 4))
 def test_groups_of_one_row_make_folds_as_even_as_those_without(labels, k):
     y = np.array(labels)

@@ -265,22 +265,6 @@ for fit in fits:
     )
 
 
-def test_those_who_look_at_the_package_see_all_of_it():
-    out = printed(
-        """
-import inspect, pydoc
-
-import ordinal
-
-page = pydoc.plain(pydoc.render_doc(ordinal))
-assert all(name in page for name in dir(ordinal) if name.startswith("fit_"))
-assert inspect.getmodule(ordinal.fit_gpor) is ordinal.gpor.fit
-assert [name for name, _ in inspect.getmembers(ordinal)] == sorted(dir(ordinal))
-"""
-    )
-    assert out == ""
-
-
 @pytest.mark.parametrize(
     ("module", "name", "place"),
     [
