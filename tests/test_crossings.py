@@ -7,6 +7,7 @@ from the registry, the door by which the table reaches it, and the change.
 
     another unit of a column      same predictions; linear estimates in that unit
     effects                       differences of the model's own probabilities
+    averages over rows            means of single rows, whatever else the table holds
     names and levels              nothing changes but the names
     types of columns              same predictions, or a warning that names the column
     types of labels               same predictions
@@ -242,6 +243,64 @@ def test_records_frames_and_scores_at_every_door(door, seed):
     assert_allclose(one, P[:1], atol=1e-12)
     assert_allclose(model.score(frame, y, scoring="rps"),
                     ordinal.metrics.rps(y, P, **known))  # fmt: skip
+
+
+FORMULAS = {
+    "pom": "y ~ poly(age, 2) + size * ill + g",
+    "stopping": "y ~ g * size + I(age - 40) + ill",
+    "adjacent": "y ~ g + I(size - 1) + C(ill)",
+    "clmm": "y ~ age + g + I(size - 1) + ill + (1 | who)",
+    "columns": None,
+}
+
+
+@relation(2, name=FORMULAS, read=[None, loaded])
+def test_inference_depends_on_nothing_that_the_model_does_not_read(name, read, seed):
+    """Neither on other columns, nor on the order of columns, nor through one row on
+    another: averages over rows are the means of those of single ones.
+
+    A row that holds 0 or 1 of a number, and one value of every column, has its slope.
+    """
+    frame, y = table(seed)
+    frame, rng = frame.assign(y=y, who=np.arange(N) % 6), np.random.default_rng(seed)
+    other = frame.assign(flag=1.0, z=np.where(y, 0.5, np.nan), word="none")
+    other = other[rng.permutation(other.columns)]
+    options, make = {}, ordinal.fit_pom if name == "pom" else ordinal.fit_ratio
+    if name == "clmm":
+        options, make = {"effects": "average"}, ordinal.fit_clmm
+    more = {"family": name} if name in ("stopping", "adjacent") else {}
+    if FORMULAS[name] is None:
+        model = made = make(frame[["g", "size", "ill"]], y)
+    else:
+        model, made = (make(FORMULAS[name], data, **more) for data in (frame, other))
+    assert_array_equal(model.parameters, made.parameters)
+    if name == "pom":
+        changes = (inference.influence(m).change for m in (model, made))
+        assert_array_equal(*changes)
+    model = model if read is None else read(model)
+    mean = {"kind": "mean", "values": [0, 1, 4], **options}
+
+    def effects(rows):
+        return inference.marginal_effects(model, rows, **mean)
+
+    calls = [
+        effects,
+        lambda rows: model.predictions(rows, **mean),
+        lambda rows: model.predictions(rows, by="ill", grid=True, **mean),
+        lambda rows: inference.contrasts(model, "g", X=rows, **mean),
+    ]
+    few = rng.choice(N, 3, replace=False)
+    values = {"size": [0.0, 1.0, 2.5], "ill": True}
+    rows, others = frame.iloc[few].assign(**values), other.iloc[few].assign(**values)
+    for call in calls:
+        found = call(rows)
+        assert_equal(call(others), found)
+        again = call(pd.concat([rows] * 2))
+        for key in ("estimate", "effect", "standard_error"):
+            if key in found:
+                assert_allclose(again[key], found[key], rtol=1e-6, atol=1e-9)
+    single = [effects(rows.iloc[[i]])["effect"] for i in range(3)]
+    assert_allclose(np.mean(single, axis=0), effects(rows)["effect"], atol=1e-9)
 
 
 OF_INTERVALS = {name for name in METHODS if "intervals" in METHODS[name].accepts}

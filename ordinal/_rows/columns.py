@@ -138,6 +138,34 @@ def rmatvec(X: InProcess, v: np.ndarray) -> np.ndarray:
     return X.rmatvec(v) if isinstance(X, CSR) else np.asarray(v @ X)
 
 
+def binary_columns(X: AnyRows, beside: Sequence[np.ndarray]) -> np.ndarray:
+    """Return whether each column holds only 0 and 1 in rows of positive weight, (d,).
+
+    `beside` are the ranks and the weights.
+    """
+    n, d = X.shape
+    if isinstance(X, Rows):
+        return np.asarray(X.sum(_entries_beyond, beside, 1)[0] == 0)
+    found = np.ones(d, np.bool_)
+    for rows in strips(n, n if is_sparse(X) else max(1, _ENTRIES // max(1, d))):
+        own = _entries_beyond(take(X, rows), *(vector[rows] for vector in beside))
+        found &= own[0] == 0
+        if not found.any():
+            break
+    return found
+
+
+def _entries_beyond(X: Matrix, rank: np.ndarray, weight: np.ndarray) -> Parts:
+    """Return the number of entries of each column that are neither 0 nor 1, (d,)."""
+    if not weight.all():
+        X = take(X, weight > 0)
+    a: Any = X
+    if not is_sparse(a):
+        return (np.count_nonzero((a != 0) & (a != 1), axis=0),)
+    beyond = a.indices[(a.data != 0) & (a.data != 1)]
+    return (np.bincount(beyond, minlength=a.shape[1]),)
+
+
 def block(X: AnyRows, rows: slice, columns: np.ndarray) -> np.ndarray:
     """Return some columns of some rows, as a dense array."""
     if isinstance(X, Rows):

@@ -88,6 +88,10 @@ class LinearPredictor(Storable):
         Whether each rank has training rows of positive weight.
     shifted : bool
         Whether the fit had offsets by threshold.
+    binary : (d,) bool array
+        Whether a numeric feature has only the values 0 and 1 in the training rows.
+    spread : (d,) array
+        Standard deviations of numeric features in the training rows.
     """
 
     family: Literal["cumulative", "stopping", "backward", "adjacent"]
@@ -100,6 +104,8 @@ class LinearPredictor(Storable):
     scale: Annotated[np.ndarray, Array("i8", "k")]
     observed: Annotated[np.ndarray, Array("b1", "r")]
     shifted: bool
+    binary: Annotated[np.ndarray, Array("b1", "d")]
+    spread: Annotated[np.ndarray, Array("f8", "d"), FINITE, POSITIVE]
 
     @property
     def coef_names(self) -> tuple[str, ...]:

@@ -46,7 +46,6 @@ from .._input.sparse import CSR
 from .._input.types import ArrayLike, Index, MatrixLike
 from .._model.model import read_for
 from .._numerics.rows import dense, strips, take
-from .._rows.columns import block, column_units
 from .covariance import StructuredCovariance
 from .fitted import Fitted, predictors, remembered
 
@@ -162,16 +161,19 @@ class MatrixRows(_WeightedRows):
     names : tuple of (c,) str
     used : int array
         Numbers of the columns that the model uses.
+    binary : (c,) bool array
+        As in `LinearPredictor`.
     """
 
     X: np.ndarray | CSR
     names: tuple[str, ...]
     used: np.ndarray
+    binary: np.ndarray
 
     @property
     def features(self) -> list[Feature]:
         return [
-            Feature(self.names[j], j, (0.0, 1.0) if is_binary(self.X, j) else None)
+            Feature(self.names[j], j, (0.0, 1.0) if self.binary[j] else None)
             for j in self.used.tolist()
         ]
 
@@ -198,10 +200,15 @@ class TableRows(_WeightedRows):
     ----------
     frame : Frame
     coding : Coding
+    binary : (d,) bool array
+    spread : (d,) array
+        As in `LinearPredictor`.
     """
 
     frame: Frame
     coding: Coding
+    binary: np.ndarray
+    spread: np.ndarray
 
     @property
     def features(self) -> list[Feature]:
@@ -215,8 +222,7 @@ class TableRows(_WeightedRows):
                     Feature(self.coding.variables[k].name, j, None, k) for k in parts
                 ]
                 continue
-            known, own = labels[j], self.frame.values[:, j]
-            if known is not None:
+            if (known := labels[j]) is not None:
                 reference = self.coding.reference_of(j)
                 found += [
                     Feature(f"{names[j]}[{label}]", j, (float(reference), float(k)))
@@ -225,8 +231,8 @@ class TableRows(_WeightedRows):
                 ]
             else:
                 self._check_slope(names[j])
-                binary = np.isin(own[~np.isnan(own)], (0.0, 1.0)).all()
-                found.append(Feature(names[j], j, (0.0, 1.0) if binary else None))
+                ends = (0.0, 1.0) if self.binary[j] else None
+                found.append(Feature(names[j], j, ends))
         return found
 
     def at(self, rows: slice) -> DesignRows:
@@ -247,12 +253,8 @@ class TableRows(_WeightedRows):
             return Derivative(self._coded(part, offset), along)
         missing = np.isnan(x)  # such a value does not change, nor do its predictions
         x = np.where(missing, 0.0, x)
-        every = self.frame.values[:, [j]]
-        every = every[~np.isnan(every[:, 0])]
-        unit = column_units(every)[0]  # sums of values may leave the range of double
-        spread = unit * float((every / unit).std())
         # 0 has no relative step: the spread of the column takes its place.
-        h = _STEP * np.where(x == 0, spread, np.abs(x))
+        h = _STEP * np.where(x == 0, self.spread[j], np.abs(x))
         low, high = (
             self._coded(
                 self._with(part, j, np.where(missing, np.nan, x + sign * h)), offset
@@ -295,11 +297,6 @@ class TableRows(_WeightedRows):
             # A formula has made categories of numbers, as C(x) does.
             value, known = known[int(value)], None
         return frame.with_column(j, value, known)
-
-
-def is_binary(X: np.ndarray | CSR, j: int) -> bool:
-    """Return whether column j contains only 0 and 1."""
-    return bool(np.isin(block(X, slice(None), np.array([j])), (0.0, 1.0)).all())
 
 
 class Means:
@@ -585,7 +582,7 @@ def rows_to_average(
 
     Messages name the method `asked`.
     """
-    coding = model.predictor.coding
+    own, coding = model.predictor, model.predictor.coding
     held: Any  # a Frame if there is a coding, otherwise a matrix
     if X is None:
         for name, given in (("offset", offset), ("sample_weight", sample_weight)):
@@ -600,9 +597,9 @@ def rows_to_average(
         if coding is not None:
             held = fit.frame
             # The offset of the design includes the formula's, which `TableRows` adds.
-            own = coding.offset(held)
-            if own is not None and known is not None:
-                known = known - (own if known.ndim == 1 else own[:, None])
+            known_of = coding.offset(held)
+            if known_of is not None and known is not None:
+                known = known - (known_of if known.ndim == 1 else known_of[:, None])
     else:
         held = read_for(model, X) if coding is None else coding.read(X)
         check_shape(held.shape)
@@ -611,13 +608,9 @@ def rows_to_average(
     share = shares(weight)
     beside = np.zeros(share.size) if known is None else known
     if coding is not None:
-        return TableRows(beside, share, held, coding)
-    used = np.unique(
-        np.concatenate(
-            [model.predictor.location, model.predictor.nominal, model.predictor.scale]
-        )
-    )
-    return MatrixRows(beside, share, held, model.predictor.column_names, used)
+        return TableRows(beside, share, held, coding, own.binary, own.spread)
+    used = np.unique(np.concatenate([own.location, own.nominal, own.scale]))
+    return MatrixRows(beside, share, held, own.column_names, used, own.binary)
 
 
 Errors: TypeAlias = Callable[[np.ndarray], np.ndarray]  # (k, p) gradients to (k,)

@@ -57,7 +57,6 @@ from .margins import (
     MarginRows,
     Means,
     TableRows,
-    is_binary,
     logit_interval,
     rows_to_average,
 )
@@ -383,9 +382,7 @@ def cells_of(
     labels: dict[str, Any] = {}
     if coding is not None:
         labels = dict(zip(names, coding.categories, strict=False))
-    levels = {
-        name: _levels(model, frame, j, labels.get(name)) for j, name in enumerate(names)
-    }
+    levels = _levels(model, names, labels)
     asked_values = dict(by) if isinstance(by, Mapping) else dict.fromkeys(_listed(by))
     chosen: dict[str, list[Any]] = {}
     for name, values in asked_values.items():
@@ -455,18 +452,19 @@ def _framed(model: Any, asked: str, rows: Rows) -> tuple[Frame, Rows]:
 
 
 def _levels(
-    model: Any, frame: Frame, j: int, labels: np.ndarray | None
-) -> list[Any] | None:
-    """Return the levels of a category, or 0 and 1 of a column of these; else None."""
-    if labels is not None:
-        return list(labels.tolist())
-    if frame.labels[j] is not None:
-        return None
-    # Some rows of a numeric column may happen to hold only 0 and 1.
-    fit, values = getattr(model, "_remembered", None), frame.values
-    if fit is not None and j < model.n_features:
-        values = fit.loss.design.X if fit.frame is None else fit.frame.values
-    return [0.0, 1.0] if is_binary(values, j) else None
+    model: Any, names: Sequence[str], labels: dict[str, Any]
+) -> dict[str, list[Any] | None]:
+    """Return the levels of each category, 0 and 1 of a column of these, or None.
+
+    Columns of random effects, which follow the features, have none.
+    """
+    levels: dict[str, list[Any] | None] = dict.fromkeys(names)
+    for name, is_binary in zip(names, model.predictor.binary, strict=False):
+        if (known := labels.get(name)) is not None:
+            levels[name] = known.tolist()
+        elif is_binary:
+            levels[name] = [0.0, 1.0]
+    return levels
 
 
 def _with(frame: Frame, j: int, value: Any, labels: np.ndarray | None) -> Frame:
@@ -564,8 +562,7 @@ def predictions(
         Whether cells are averages over all combinations of the levels of the other
         columns, with equal weights and numeric columns at their means, as in R's
         `emmeans`, instead of averages over the rows. Columns of 0 and 1 count as
-        categories: in the training rows, or in `X` if the model comes from a file, a
-        pickle or a copy.
+        categories, as the training rows have them.
     level : float in (0, 1), default 0.95
         Confidence level of the intervals. Those of probabilities are symmetric on the
         scale of log p / (1 - p), as in R's `predict.clm`, and therefore lie between 0

@@ -52,7 +52,7 @@ from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Blocks, Labels, Matrix, MatrixLike
 from .._model.labelled import kept_rows
 from .._model.preparation import Common, prepare
-from .._rows.columns import block
+from .._rows.columns import binary_columns, block, moments
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import (
     Reading,
@@ -131,6 +131,8 @@ class PreparedPom:
     threshold: Threshold
     n_threads: int
     monitor: Monitor
+    binary: np.ndarray
+    spread: np.ndarray
 
     @property
     def rowwise(self) -> RowwiseLikelihood:
@@ -160,6 +162,8 @@ class PreparedPom:
             "link": self.link,
             "threshold": self.threshold,
             "observed": read_only(problem.present),
+            "binary": read_only(self.binary),
+            "spread": read_only(self.spread),
             "n_obs": design.total,
             "n_missing": self.training.n_missing,
             "family": "cumulative",
@@ -250,9 +254,16 @@ def prepare_pom(
         )
     if design.offset is not None:
         _check_start(design, link, prepared.n_threads)
+    spread, table = design.spread, problem.X
+    if training.frame is not None:
+        # A missing value is neither a third value nor a unit.
+        table = np.nan_to_num(training.frame.values)
+        spread = moments(table, problem.weight / design.total)[1]
+    binary = binary_columns(table, (problem.rank, problem.weight))
     return PreparedPom(
-        training, problem, design, link, threshold, prepared.n_threads, prepared.monitor
-    )
+        training, problem, design, link, threshold, prepared.n_threads,
+        prepared.monitor, binary, spread,
+    )  # fmt: skip
 
 
 def _read_training(

@@ -522,8 +522,7 @@ def _fit(
         covariance = sandwich_of_clusters(scores, covariance)
     end = monitor.record(found.status, found.n_iter, found.violation, found.value)
     kind: CovarianceType = "observed" if clusters is None else "cluster"
-    frame = prepared.training.frame
-    of_effects, memory = fitted_effects(factors, loss, x, covariance, frame)
+    of_effects, memory = fitted_effects(factors, loss, x, covariance)
     fields = {
         **prepared.fields(start.weighted, x[:p], in_order=family == "cumulative"),
         **of_effects,

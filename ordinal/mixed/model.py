@@ -586,8 +586,8 @@ class ClmmModel(LinearModel):
         D = fit.loss.design
         known = np.zeros(D.n_samples) if D.offset is None else D.offset
         share = np.full(D.n_samples, 1 / D.n_samples)
-        columns = self.predictor.column_names
-        base = MatrixRows(known, share, D.X, columns, self.predictor.location)
+        own = self.predictor
+        base = MatrixRows(known, share, D.X, own.column_names, own.location, own.binary)
         parts = zip(self.random, fit.loss.terms, fit.units, strict=True)
         return base, tuple(GroupTerm(e, t.Z * unit, t.group) for e, t, unit in parts)
 

@@ -69,8 +69,6 @@ class RememberedMixed:
     raw : (t, p) array
         Derivatives by x of the parameters in the units of the features, and of the
         lower triangles of Lambda.
-    frame : Frame or None
-        The training table, if a coding has made the columns from one.
     """
 
     loss: MixedLikelihood
@@ -78,7 +76,6 @@ class RememberedMixed:
     factors: tuple[GroupFactor, ...]
     covariance: np.ndarray
     raw: np.ndarray
-    frame: Frame | None
 
     @property
     def units(self) -> tuple[np.ndarray, ...]:
@@ -167,7 +164,6 @@ def fitted_effects(
     loss: MixedLikelihood,
     x: np.ndarray,
     covariance: np.ndarray | None,
-    frame: Frame | None,
 ) -> tuple[dict[str, Any], RememberedMixed | None]:
     """Return the fields of a model that the optimum x determines, in the units of the
     features, and its training rows if there is a covariance of x.
@@ -188,7 +184,7 @@ def fitted_effects(
     }
     if covariance is None:
         return fields, None
-    return fields, RememberedMixed(loss, x, tuple(factors), covariance, raw, frame)
+    return fields, RememberedMixed(loss, x, tuple(factors), covariance, raw)
 
 
 def _raw(
@@ -401,10 +397,7 @@ class MixedTermFits(TermFits):
     ) -> tuple[np.ndarray, dict[str, Any], RememberedMixed | None]:
         found: Optimum = fitted.found
         loss, x = found.loss.replaced(design=design), found.x
-        frame = self.fit.frame if frame is None else frame
-        fields, memory = fitted_effects(
-            self.fit.factors, loss, x, found.covariance, frame
-        )
+        fields, memory = fitted_effects(self.fit.factors, loss, x, found.covariance)
         fields["is_singular"] = found.is_singular
         fields["convergence"] = Monitor(self.asked, TOL).record(
             found.status, found.n_iter, found.violation, found.value
