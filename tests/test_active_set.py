@@ -127,17 +127,6 @@ def test_it_ends_at_the_optimum(case):
     assert violation(p, s) <= 0.9e-6 + rounding(p, s)[0]
 
 
-@given(programs(), st.integers(0, 9))
-def test_it_can_be_interrupted_after_any_pivot(case, most):
-    p, start = case
-    active = p.active()
-    s = pivoted(p, start, active, most=most)
-    assert s.pivots <= most
-    assert_feasible_and_no_worse(p, s, start)
-    again = pivoted(p, s.g, active)
-    assert_feasible_and_no_worse(p, again, s.g)
-
-
 @given(programs(ridge=(1.0,)), st.integers(0, 40))
 def test_h_is_the_inverse_of_the_bordered_matrix(case, most):
     """However many entries came and went, and whichever groups have none."""
@@ -233,14 +222,3 @@ def test_what_one_problem_is_computed_from_does_not_depend_on_another():
     assert_array_equal(gram.block(rows), K[np.ix_(rows, rows)])
     assert_array_equal(gram.product(g), g @ K)
     assert_allclose(gram.product(g), product, rtol=1e-12)
-
-
-def test_a_path_ends_at_max_iter(spied):
-    X, y = sample(150)
-    for most in (1, 60, 200, 300, 400):
-        with pytest.warns():
-            found, _ = path_of(svor.fit_svorim).fit(
-                X, y, POINTS, Products(X), gamma=0.1, max_iter=most
-            )
-        assert all(model.convergence.n_iter <= most for model in found)
-    assert sum(spied) > 0

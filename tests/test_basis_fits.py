@@ -1,7 +1,5 @@
 """Fits on a basis: `basis=` of the SVOR family and of NPSVOR."""
 
-import warnings
-
 import numpy as np
 import pytest
 from internals import RowFeatures, RowsOnBasis, folds
@@ -158,19 +156,6 @@ def test_features_in_16_bits_are_near_those_in_32(gamma):
         places = np.array([3, 50, 99])
         picked = packed.picked(rows, places, np.empty((3, Z.shape[1]), np.float32))
         assert_allclose(picked, near[places], atol=0 if rows.start == 0 else 1e-4)
-
-
-@each_fit
-def test_a_fit_that_is_late_is_that_of_a_sample(fit):
-    """Its objectives are those of no row, and said to be unknown."""
-    X, y = sample(40_000, 3, noise=1.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = fit(X, y, basis=20, max_time=1e-9)
-    assert model.convergence.status.value == "max_time"
-    assert model.convergence.primal == np.inf
-    assert np.isnan(model.convergence.gap)
-    assert np.isfinite(model.decision_function(X[:9])).all()
 
 
 @pytest.mark.slow("an exact fit of 2000 rows beside each")

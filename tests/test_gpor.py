@@ -212,20 +212,6 @@ def test_searches_on_samples_lead_to_the_optimum_of_all_rows(
     assert model.convergence.n_iter < plain.convergence.n_iter
 
 
-@every_inference
-def test_a_search_on_a_basis_ends_by_the_nats_that_are_to_gain(monkeypatch, inference):
-    monkeypatch.setattr(evidence, "_LEAST", 60)
-    options = {"inference": inference, "basis": ("random", 15), "prior": None}
-    X, y = sample(400, 3)
-    end = fit_gpor(X, y, tol=1e-9, **options).convergence.primal
-    found = [fit_gpor(X, y, tol=tol, **options).convergence for tol in (0.1, 1e-4)]
-    for c in found:
-        assert c.status is Status.CONVERGED
-        # The expectation is that of quasi-Newton: right to a factor of some units.
-        assert c.violation / 5 <= c.primal - end <= 5 * c.tol
-    assert found[0].n_iter < found[1].n_iter
-
-
 # Predictions
 
 

@@ -116,19 +116,6 @@ def test_a_fit_solves_the_problem_in_explicit_features(basis, seed, r, u, C):
     assert c.gap <= 1e-6 * abs(value)
 
 
-def test_many_ranks_are_solved_exactly():
-    rows, y = sample(400, 80, noise=1.0)
-    model = fit_kdlor(rows, y)
-    f = model.decision_function(rows)
-    apart = np.diff([f[y == k].mean() for k in range(80)])
-    active = model.dual > 0
-    assert 1 < active.sum() < 79
-    assert_allclose(apart[active], model.rho, rtol=1e-6)
-    assert apart.min() >= model.rho * (1 - 1e-6)
-    assert np.abs(model.convergence.rel_gap) < 1e-9
-    assert model.convergence.n_iter < 200
-
-
 @pytest.mark.parametrize("change", [lambda K: 8 * K, lambda K: K + 3])
 def test_neither_a_factor_of_the_kernel_nor_a_constant_matters(change):
     K = KERNEL(X, X)

@@ -454,16 +454,6 @@ def test_kernels_with_nothing_to_learn_have_no_slopes():
         assert kernel.diagonal_slopes(A, np.ones(3)).shape == (0,)
 
 
-def test_slopes_of_csr_rows_with_one_gamma():
-    X = np.random.default_rng(0).normal(size=(6, 3))
-    rows, G = CSR.from_any(sparse.csr_array(X)), np.arange(36.0).reshape(6, 6)
-    kernel = kernels.RBF(0.3)
-    K = kernel(X, X)
-    expected = kernel.slopes(X, X, K, G)
-    assert_array_equal(kernel.slopes(rows, rows, K, G), expected)
-    assert_array_equal(kernel.diagonal_slopes(rows, np.ones(6)), [0.0])
-
-
 # make_kernel
 
 

@@ -81,17 +81,6 @@ def test_mord_fits_the_same(fact):
     assert_allclose(found, fact["found"], atol=1e-5)
 
 
-def test_a_rank_without_rows_is_the_limit_of_one_with_few():
-    X, y = sample(60, 4)
-    few = np.where(y == 1, 1e-9, 1.0)
-    for fit in FITS.values():
-        without = fit(X[y != 1], y[y != 1], classes=range(4))
-        beside = fit(X, y, sample_weight=few)
-        assert without.thresholds[0] == without.thresholds[1]
-        assert_allclose(without.coef, beside.coef, atol=1e-6)
-        assert_allclose(without.thresholds, beside.thresholds, atol=1e-6)
-
-
 @every_loss
 def test_features_far_from_zero_lose_no_digits(name):
     X, y = sample(80, 3)
@@ -216,44 +205,3 @@ def test_scores_far_out_have_finite_losses(name):
     assert np.isfinite([slope, curvature]).all()
     # a term is e^-m where it is small: beside 1 it would be lost
     assert 0 < -slope[3] < 2 * np.exp(-39) * (1 + 1e-12)
-
-
-@every_loss
-@pytest.mark.parametrize("T", [1, 2, 5])
-def test_the_kernel_gives_the_derivatives_of_its_loss(name, T):
-    rng = np.random.default_rng(3)
-    n = 1500  # two chunks
-    f, b = rng.normal(size=n) * 2, rng.normal(size=T)
-    rank = rng.integers(0, T + 1, n).astype(np.int32)
-    v, c = rng.uniform(0.1, 2, n), rng.uniform(0.5, 2, T)
-    rest = rank, v, c, name == "lit"
-
-    def by_row(f, b):
-        slope, curvature, value = np.empty(n), np.empty(n), np.empty(2)
-        _threshold_losses.by_row(f, b, *rest, slope, curvature, value, 1)
-        return value.sum(), slope, curvature
-
-    def by_threshold(b):
-        sums = np.empty((2, T, 2))
-        _threshold_losses.by_threshold(f, b, *rest, sums, 1)
-        return sums.sum(axis=0).T
-
-    used, s = terms(name, rank, T)
-    loss = used * v[:, None] * c * np.logaddexp(0, -s * (f[:, None] - b))
-    value, slope, curvature = by_row(f, b)
-    assert_allclose(value, loss.sum(), rtol=1e-12)
-    h = 1e-5
-    up, down = by_row(f + h, b), by_row(f - h, b)
-    assert_allclose(slope.sum(), (up[0] - down[0]) / (2 * h), rtol=1e-6)
-    assert_allclose(curvature, (up[1] - down[1]) / (2 * h), rtol=1e-6, atol=1e-9)
-    X = rng.normal(size=(n, 2))
-    across = np.zeros((T, 2))
-    _threshold_losses.across(f, b, *rest, X, across)
-    for j, e in enumerate(np.eye(T) * h):
-        higher, lower = by_row(f, b + e), by_row(f, b - e)
-        slope_j, curvature_j = by_threshold(b)[:, j]
-        assert_allclose(slope_j, (higher[0] - lower[0]) / (2 * h), rtol=1e-6, atol=1e-6)
-        change = (by_threshold(b + e) - by_threshold(b - e))[0, j] / (2 * h)
-        assert_allclose(curvature_j, change, rtol=1e-6)
-        mixed = X.T @ (lower[1] - higher[1]) / (2 * h)
-        assert_allclose(across[j], mixed, rtol=1e-6, atol=1e-6)
