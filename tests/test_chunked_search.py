@@ -207,16 +207,3 @@ def test_a_source_that_fails_later_is_closed(fail, rows):
             ordinal.fit_svorim, source, None, search=GRID, cv=2, cache_mb=0.1, **OPTIONS
         )
     assert source.open == 0
-
-
-def test_a_fit_that_needs_no_basis(rows, mapped):
-    X, y = rows
-    options = {"search": Grid(l2=[0.01, 100.0]), "cv": 2}
-    whole = select(ordinal.fit_pom, X, y, **options)
-    source = Cut([100, 5000], X, y)
-    for args in ((source, None), (mapped, y)):
-        found = select(ordinal.fit_pom, *args, **options)
-        assert found.scores.tobytes() == whole.scores.tobytes()
-        ours, theirs = (s.model.coef for s in (found, whole))
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
-    assert source.open == 0

@@ -69,17 +69,6 @@ def test_weights_and_gaps(rows):
         assert solution(fitted(X, y, sample_weight=w, **cut)) == solution(whole)
 
 
-def test_probabilities(rows):
-    options = {"probability": True, "n_factors": 0}
-    whole = ordinal.fit_xofm(*rows, **options)
-    first, other = (
-        ordinal.fit_xofm(Cut(ends, *rows), None, **options) for ends in ([], [77])
-    )
-    X = rows[0][:50]
-    assert first.predict_proba(X).tobytes() == other.predict_proba(X).tobytes()
-    assert_allclose(first.predict_proba(X), whole.predict_proba(X), atol=0.05)
-
-
 def test_sparse_rows_are_dense_rows(rows):
     X, y = np.where(np.abs(rows[0]) > 0.7, rows[0], 0.0), rows[1]
     X[:, 0] = np.abs(X[:, 0])  # with no value below those that are not stored
