@@ -30,15 +30,6 @@ def test_a_fit_has_one_thread_of_the_blas(threads):
     assert threads.get() == 3
 
 
-def test_an_error_gives_the_threads_back(threads):
-    def fails(state):
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        ordinal.fit_svorim(X, Y, callback=fails)
-    assert threads.get() == 3
-
-
 def test_the_last_of_several_fits_gives_them_back(threads):
     first, second = OneThread(), OneThread()
     with first:
@@ -46,12 +37,6 @@ def test_the_last_of_several_fits_gives_them_back(threads):
     assert threads.get() == 1
     second.__exit__()
     assert threads.get() == 3
-
-
-def test_a_number_that_was_set_meanwhile_stays(threads):
-    with OneThread():
-        threads.set(2)
-    assert threads.get() == 2
 
 
 def test_a_context_that_was_never_left_is_forgotten(threads):

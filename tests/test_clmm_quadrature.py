@@ -290,13 +290,6 @@ def test_a_diverging_variance_has_a_status_that_names_the_factor(nodes):
         assert model.loglik <= supremum + 1e-3
 
 
-def test_large_finite_variances_converge():
-    x, y, group = pairs(200, sd=12.0, rows=6, seed=5)
-    model = ordinal.fit_clmm(x, y, groups={"g": group})
-    assert model.convergence.converged
-    assert 7 < model.deviations["sd"][0] < 20
-
-
 def test_groups_of_single_rows_are_refused_or_warned_of():
     x, y, _ = pairs(100, rows=1)
     alone = {"g": np.arange(100)}

@@ -56,16 +56,6 @@ def test_the_objective_and_its_slopes(width):
     assert_allclose(gradient, slopes(lambda x: fun(x)[0], x, 1e-4), atol=1e-8)
 
 
-def test_an_exchange_of_the_sides_changes_the_sign():
-    """So the loss of reversed ranks is that of the ranks, to the last bits."""
-    training = problem()
-    tower, T, fun = objective(training, 3)
-    mirrored = Triplets(T.high, T.asked, T.low, ~T.above, T.weight)
-    other = Relations(training.rows, mirrored, tower, 0.1, 1)
-    for a, b in zip(fun(tower.packed()), other(tower.packed()), strict=True):
-        assert_allclose(a, b, rtol=1e-12, atol=1e-15)
-
-
 def test_triplets_are_of_the_ranks_that_they_should_be():
     training = problem(100, 5, weight=1.0 + np.arange(100) % 4)
     rank, share = training.rank, training.share

@@ -135,16 +135,6 @@ def fit_bad(X, y):
     raise RuntimeError("no <b>luck</b>")
 
 
-def fit_first(X, y):
-    """A function of the caller's, without options and probabilities."""
-
-    class First:
-        def predict(self, X):
-            return np.full(len(X), y[0])
-
-    return First()
-
-
 def test_a_method_that_fails_is_listed_last_with_its_reason():
     result = compare(X, y, methods={"bad": fit_bad, "pom": "pom"})
     assert result.methods == ("pom", "bad")
@@ -201,12 +191,6 @@ def test_a_function_that_needs_the_table_is_told_why_it_failed():
     assert list(result.reasons) == ["lambda"]
     with pytest.raises(RuntimeError, match="luck"):
         compare(X, y, methods=[fit_bad])
-
-
-def test_a_function_without_probabilities_is_scored_as_far_as_it_can_be():
-    result = compare(X, y, methods=[fit_first, "pom"], scoring=("mae", "accuracy"))
-    assert result.methods == ("pom", "fit_first")
-    assert (result.status[1] == "fitted").all()
 
 
 def test_partials_are_named_by_their_arguments():

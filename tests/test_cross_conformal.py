@@ -11,7 +11,7 @@ from registry import every_method
 from strategies import sample
 
 import ordinal
-from ordinal import conformal, cross_conformal
+from ordinal import cross_conformal
 from ordinal.model_selection import stratified_kfold
 from ordinal.preprocessing import TablePreprocessor
 
@@ -55,32 +55,6 @@ def test_sets_are_those_of_the_definition(by_class, weighted):
     member[np.arange(50), whole.predict(NEW)] = True
     ends = [(np.flatnonzero(row)[0], np.flatnonzero(row)[-1]) for row in member]
     assert_array_equal(sets.predict_interval(NEW), ends)
-
-
-class Constant:
-    """Model of a fit that learns nothing."""
-
-    def __init__(self, classes):
-        self.classes = np.asarray(classes)
-
-    def predict(self, X):
-        return self.classes[self.predict_proba(X).argmax(axis=1)]
-
-    def predict_proba(self, X):
-        P = np.exp(-((np.asarray(X)[:, :1] - np.arange(self.classes.size)) ** 2))
-        return P / P.sum(axis=1, keepdims=True)
-
-
-def fit_constant(X, y, classes=None, sample_weight=None):
-    return Constant(np.unique(y) if classes is None else classes)
-
-
-def test_where_all_models_are_one_the_sets_are_those_of_all_rows():
-    crossed = cross_conformal(fit_constant, X60, Y60, cv=4, standardize=False)
-    split = conformal(Constant(range(4)), X60, Y60)
-    assert_array_equal(crossed.p_values(NEW), split.p_values(NEW))
-    assert len(crossed.fold_models) == 4
-    assert np.bincount(crossed.folds).tolist() == [15] * 4
 
 
 @every_method
@@ -140,15 +114,6 @@ def test_splits_test_no_row_twice():
     once = [(np.arange(30, 60), np.arange(20)), (np.arange(20), np.arange(30, 40))]
     sets = cross_conformal(ordinal.fit_svorim, X60, Y60, cv=once)
     assert sets.scores.size == 30
-
-
-def test_a_link_is_fitted_in_every_fold():
-    sets = cross_conformal(
-        ordinal.fit_svorim, X60, Y60, 0.8, cv=3, probability=True, C=2.0
-    )
-    assert sets.nonconformity == "rps"
-    for part in (sets.model, *sets.fold_models):
-        assert part.predict_proba(NEW).shape == (50, 4)
 
 
 def test_a_model_without_probabilities_behind_a_preprocessor_is_refused():

@@ -197,35 +197,6 @@ def test_models_are_read_in_a_fresh_process(read, stored):
 
 
 @pytest.mark.slow("imports everything in a process")
-def test_threads_that_use_names_first_get_the_same_objects():
-    printed(
-        """
-import random, sys, threading
-
-sys.setswitchinterval(1e-5)
-import ordinal
-
-found, ready = [], threading.Barrier(8)
-
-def use(seed):
-    names = dir(ordinal)
-    random.Random(seed).shuffle(names)
-    ready.wait()
-    found.append({name: getattr(ordinal, name) for name in names})
-
-threads = [threading.Thread(target=use, args=(seed,)) for seed in range(8)]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-assert len(found) == 8
-for name in dir(ordinal):
-    assert len({id(objects[name]) for objects in found}) == 1, name
-"""
-    )
-
-
-@pytest.mark.slow("imports everything in a process")
 def test_an_import_that_ctrl_c_cut_short_is_repeated():
     """Before a module, and after a method has registered and the next one has not."""
     printed(

@@ -371,19 +371,6 @@ def test_residuals_of_mixed_models_are_at_the_modes(family):
     assert_allclose(model.residuals(kind="score"), slope, atol=1e-8)
 
 
-def test_score_residuals_at_the_modes_of_slopes_balance_the_prior():
-    """At a mode, sum_i z_i s_i = Sigma^-1 b, for each group."""
-    table = pd.DataFrame({"a": X[:, 0], "judge": JUDGE, "y": Y})
-    b = 1.5 * np.random.default_rng(4).normal(size=(12, 2))[JUDGE]
-    table["y"] = np.digitize(SCORE + b[:, 0] + b[:, 1] * X[:, 0], [-0.7, 0.8])
-    model = ordinal.fit_clmm("y ~ a + (1 + a | judge)", table, n_quadrature=1)
-    s = model.residuals(kind="score")
-    (own,) = model.random
-    Z = np.column_stack([np.ones(120), table["a"]])
-    sums = np.array([Z[JUDGE == g].T @ s[JUDGE == g] for g in range(12)])
-    assert_allclose(sums, own.modes @ np.linalg.inv(own.covariance), atol=1e-4)
-
-
 @pytest.mark.parametrize("fit", ["fit_pom", "fit_ratio", "fit_clmm"])
 def test_quantile_residuals_lie_between_the_probabilities_of_ranks(fit):
     if fit == "fit_clmm":
