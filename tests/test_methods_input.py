@@ -311,19 +311,6 @@ def test_labels_come_back_in_the_callers_type(method):
 
 
 @every_method
-def test_truth_values_and_classes_are_ranks(method):
-    model = method(X40, Y40 > 0)
-    assert model.classes.tolist() == [False, True]
-    assert model.predict(X40).dtype == bool
-    expected = method(X40, (Y40 > 0).astype(int))
-    assert_array_equal(model.predict(X40), expected.predict(X40) == 1)
-    backwards = method(X40, NAMES[Y40], classes=NAMES[::-1])
-    assert_array_equal(backwards.classes, NAMES[::-1])
-    expected = method(X40, 2 - Y40)
-    assert_array_equal(backwards.predict(X40), NAMES[2 - expected.predict(X40)])
-
-
-@every_method
 def test_the_callers_arrays_stay_his_own(method):
     X, y, weight, classes = X40.copy(), Y40.copy(), np.ones(40), np.arange(4)
     arrays = [X, y, weight, classes]
@@ -386,14 +373,6 @@ def test_an_array_argument_stays_the_callers(method, name, array):
     view[...] = 7
     assert_array_equal(method.numbers(model, X40), numbers)
     assert_array_equal(model.predict(X40), labels)
-
-
-def test_sparse_basis_rows_stay_the_callers():
-    given = sparse.csr_matrix(X40[::4])
-    model = ordinal.fit_tlssvor(sparse.csr_matrix(X40), Y40, basis=given)
-    scores = model.decision_function(X40)
-    given.data[:] = 7.0
-    assert_array_equal(model.decision_function(X40), scores)
 
 
 CONSTRUCTORS = {  # name: (made of an array, what it computes)
@@ -554,6 +533,22 @@ def test_data_that_cannot_be_used_is_refused_with_the_reason(method, calls):
         with pytest.raises(error, match=message):
             method.fit(X, y, **{**method.variant, **watched(method, calls), **options})
         assert calls == [], message
+
+
+@all_methods
+def test_every_argument_refuses_what_is_no_value_of_it_by_its_name(method, calls):
+    for name, parameter in inspect.signature(method.fit).parameters.items():
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            no_number = [-1] if name != "start" else []  # which ADMM takes
+            for value in (*no_number, np.nan, object()):
+                options = {**method.variant, **watched(method, calls), name: value}
+                with (
+                    case(f"{name}={value}"),
+                    pytest.raises((TypeError, ValueError), match=f"^{name}"),
+                ):
+                    method.fit(*two_rows(method), **options)
+            assert calls == [] or name in ("prior", "start")  # which need the rows
+            calls.clear()
 
 
 NOT_POSITIVE = [-1.0, 0, np.inf, np.nan, "1", 1j, True]

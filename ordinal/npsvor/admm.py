@@ -708,7 +708,7 @@ class Admm(Solver[Parameters, NpsvorModel]):
         """Return the z of a program to begin at, (p, n)."""
         start = self._start
         if not isinstance(start, NpsvorModel):
-            return np.full(program.lo[:, 0].shape, 0.0 if start is None else start)
+            return np.full(program.lo[:, 0].shape, float(start or 0.0))
         return _multipliers(start, program, self._problem)
 
     def _factor(self) -> Factor | NoFactor:

@@ -26,7 +26,7 @@ from .._input.checks import (
     check_positive,
     check_spans,
 )
-from .._input.columns import Categories
+from .._input.columns import Categories, check_categorical
 from .._input.features import signs_of
 from .._input.immutable import read_only
 from .._input.problem import Problem
@@ -441,6 +441,7 @@ def fit_xofm(
     n_factors = check_count("n_factors", n_factors, 0)
     cache_mb = check_positive("cache_mb", cache_mb)
     probability = check_flag("probability", probability)
+    categorical = check_categorical(categorical)
     options = solver_options(
         solver,
         tol=tol,
