@@ -147,23 +147,6 @@ def cases(draw, max_n=14, C=costs_of_slack, weighted=True, kernel=named_kernels)
 moderate = st.sampled_from([0.03, 0.7, 1.7, 30.1])
 
 
-@st.composite
-def quadratic_programs(draw, max_n=12):
-    """(K, lo, hi, pn, pp) of (Q); sum lo < 0 < sum hi, some boxes are points or
-    do not hold 0."""
-    n = draw(st.integers(2, max_n))
-    m = draw(st.integers(1, n + 1))
-    reals = st.floats(-2, 2, width=16)
-    B = draw(hnp.arrays(np.float64, (n, m), elements=reals))
-    K = B @ B.T
-    ends = draw(hnp.arrays(np.float64, (2, n), elements=reals)) * draw(moderate)
-    lo, hi = ends.min(axis=0), ends.max(axis=0)
-    lo[0] = min(lo[0], -0.3 - lo[1:].sum())
-    hi[0] = max(hi[0], 0.3 - hi[1:].sum())
-    slopes = draw(hnp.arrays(np.float64, (2, n), elements=reals))
-    return K, lo, hi, slopes.min(axis=0), slopes.max(axis=0)
-
-
 def sample(n, r=5, d=3, seed=0, noise=0.5):
     """(X, y) of a fixed random problem: r equally frequent ranks of a noisy sum."""
     rng = np.random.default_rng(seed)
