@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
-from internals import Gram, Monitor, Points, Program
+from internals import Gram, Points, Program
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import svor_dual, svor_interval, svor_primal, svor_terms
-from strategies import slow
 
 import ordinal
 from ordinal import kernels
-from ordinal._numerics.lbfgs import rising_zero
-from ordinal._quadratic import driver, many_groups
+from ordinal._quadratic import many_groups
 from ordinal._solvers import _group_steps
 from ordinal.models import Status
 
@@ -92,28 +90,6 @@ def test_a_threshold_at_which_nothing_moves_stays(side):
         assert begin != 0.25 or not inside.any()
 
 
-def test_steps_of_groups_do_not_depend_on_threads_or_what_is_kept():
-    args = groups(70, 9, 0)
-    one, two, thin = stepped(args), stepped(args, 2), stepped(args, kept=False)
-    for a, b in zip(one, two, strict=True):
-        assert_array_equal(a, b)
-    for k in (0, 3, 4):
-        assert_array_equal(one[k], thin[k])
-
-
-def test_a_line_search_does_not_stop_behind_the_minimum():
-    """There the slope may be small where the function is higher than at its start."""
-
-    def slope(x):
-        return -1.0 + 100 * x if x < 0.0105 else 0.05 + 1e-3 * (x - 0.0105)
-
-    x = rising_zero(slope, -1.0)
-    assert x <= 0.0105
-    assert abs(slope(x)) <= 0.1
-    assert rising_zero(lambda x: x - 1.0, -1.0) == 1.0
-    assert rising_zero(lambda x: x - 9.0, -9.0) == pytest.approx(9.0, abs=0.9)
-
-
 def test_sums_that_are_off_are_put_right_inside_the_boxes():
     fit = many_groups._Approach(points_of("svorim"), 1)
     fit.minimise(3, 1e-3)
@@ -127,26 +103,6 @@ def test_sums_that_are_off_are_put_right_inside_the_boxes():
     assert_allclose(g.sum(axis=1), 0, atol=1e-11)
     assert np.all((fit.lo <= g) & (g <= fit.hi))
     assert_array_equal(np.delete(g, j, axis=0), np.delete(fit.g, j, axis=0))
-
-
-@both
-@pytest.mark.parametrize("C", [0.01, 1.0, *slow(100.0)])
-def test_the_end_is_optimal_from_raw_data(method, C):
-    points = points_of(method, C=C)
-    program, K = points.program, RBF(points.gram.X, points.gram.X)
-    assert driver.have_many_groups(points)
-    steps = many_groups.approach(points, 1e-3, 1000, Monitor("approach", 1e-3))
-    assert 0 < steps <= 120
-
-    g, lo, hi, slope = points.g[0], program.lo[0], program.hi[0], program.pp[0]
-    assert np.all((lo <= g) & (g <= hi))
-    f = K @ g.sum(axis=0)
-    assert_allclose(points.f[0], f, atol=1e-10 * np.abs(g).sum())
-    price = np.full(len(g), float(method == "redsvm"))
-    if method == "svorim":
-        assert_allclose(g.sum(axis=1), 0, atol=1e-12 * np.abs(g).sum())
-    low, up = svor_interval(K, g, -slope, hi - lo, price)
-    assert (low - up).max() <= 1e-3 + 1e-12 * np.abs(g).sum()
 
 
 @both
