@@ -238,15 +238,6 @@ def test_predictions_of_mixed_models_hold_no_table_of_rows_and_ranks():
     tracemalloc.stop()
 
 
-def test_draws_of_many_ranks_follow_offsets_by_threshold():
-    X, y = rows(400, 200)
-    model = fit_pom(X, y)
-    offset = np.tile(np.linspace(-3, 3, 199), (400, 1))
-    drawn = inference.simulate(model, X, n=200, offset=offset, rng=0)
-    expected = model.predict_proba(X, offset=offset) @ model.classes
-    assert abs(drawn.mean() - expected.mean()) < 1
-
-
 def test_figures_and_reports_of_many_ranks_leave_out_parts_by_rank(tmp_path):
     X, y = rows(90, 90)
     model = fit_pom(X, y)
