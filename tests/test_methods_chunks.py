@@ -117,17 +117,6 @@ def test_a_fit_that_is_ended_closes_its_source_and_predicts(name, ended, rows):
     assert model.predict(rows[0][:5]).shape == (5,)
 
 
-@every(METHODS)
-def test_what_is_wrong_with_a_block_names_it(name, rows):
-    X, y = rows[0].copy(), rows[1]
-    X[10_005, 2] = np.inf
-    source = Cut(range(1000, N, 1000), X, y)
-    where = "^block 10, whose row 0 is row 10000 of all: X must be finite.* row is 5"
-    with pytest.raises(ValueError, match=where):
-        fit(name, source)
-    assert source.open == 0
-
-
 def other_values(X, rows):
     return X + 1e-12, rows
 
