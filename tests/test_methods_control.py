@@ -14,7 +14,6 @@ from files import solution
 from hypothesis import settings
 from internals import (
     Monitor,
-    OutOfTime,
     Stopped,
     at_work,
     check_cancelled,
@@ -26,7 +25,6 @@ from registry import Method, all_methods, every_method, stepwise, which
 from strategies import sample, slow
 
 import ordinal
-from ordinal._model import folds as model_folds
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.models import Status
 
@@ -143,41 +141,6 @@ def test_whenever_time_is_up_there_is_a_model_that_says_so(method, up_after, tmp
     assert ends <= {Status.MAX_TIME, Status.CONVERGED, Status.N_EPOCHS}
 
 
-@pytest.mark.parametrize("folds", [1, 3, 5])
-def test_a_link_makes_do_with_the_folds_that_there_was_time_for(folds, monkeypatch):
-    X, y = sample(300, 4, noise=1.0)
-    whole = ordinal.fit_svorim(X, y, probability=True)
-    done, worse = [], model_folds.worse
-
-    def counted(whole, fold):
-        done.append(fold)
-        return worse(whole, fold)
-
-    monkeypatch.setattr(model_folds, "worse", counted)
-    monkeypatch.setattr(Monitor, "late", lambda self, by=0.0: len(done) >= folds)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = ordinal.fit_svorim(X, y, probability=True)
-    assert len(done) == (5 if folds == 5 else folds + 1)  # and what cut them short
-    ended = Status.CONVERGED if folds == 5 else Status.MAX_TIME
-    assert model.convergence.status is ended
-    P, Q = model.predict_proba(X), whole.predict_proba(X)
-    assert (np.abs(P - Q).mean() < 0.05) if folds < 5 else (P == Q).all()
-
-
-def test_a_polish_for_which_there_is_no_time_leaves_the_model_of_admm(monkeypatch):
-    X, y = sample(200, 4, noise=1.0)
-    admm = ordinal.fit_npsvor(X, y, solver="admm")
-
-    def no_time(*args, **options):
-        raise OutOfTime
-
-    monkeypatch.setattr("ordinal._quadratic.family.solve", no_time)
-    model = ordinal.fit_npsvor(X, y, solver="admm", polish=True, max_time=60.0)
-    assert_allclose(model.coef, admm.coef, rtol=0)
-    assert model.convergence.primal == admm.convergence.primal
-
-
 @pytest.mark.parametrize("n_threads", [1, 2])
 @pytest.mark.parametrize("limit", ["max_time", "callback"])
 def test_a_newton_step_under_way_ends_with_its_fit(limit, n_threads, monkeypatch):
@@ -205,21 +168,6 @@ def test_a_newton_step_under_way_ends_with_its_fit(limit, n_threads, monkeypatch
             X, y, C=1e4, kernel="linear", tol=1e-12, n_threads=n_threads, **options
         )
     assert begun.is_set()
-
-
-@pytest.mark.parametrize("fit", [ordinal.fit_npsvor, ordinal.fit_svorim])
-def test_a_kernel_matrix_for_which_there_is_no_time_is_not_computed(fit):
-    X, y = sample(2000, 4)
-    rows = []
-
-    def kernel(A, B):
-        rows.append(len(A) * len(B))
-        return A @ B.T
-
-    with pytest.warns(ConvergenceWarning, match="max_time after"):
-        model = fit(X, y, kernel=kernel, max_time=1e-9, probability=True)
-    assert sum(rows) < len(X) ** 2  # of six fits
-    assert np.isfinite(model.predict_proba(X[:9])).all()
 
 
 @stepwise
