@@ -170,13 +170,6 @@ def test_every_value_comes_back_exactly(value, tmp_path):
     assert_same_fields(native(value), got.anything)
 
 
-@pytest.mark.parametrize("scalar", [np.float64(0.1), np.int32(3), np.str_("a")])
-def test_numpy_scalars_come_back_as_pythons_own(scalar, tmp_path):
-    got = through_file(Box(scalar), tmp_path / "m").anything
-    assert got == scalar
-    assert type(got) is type(scalar.item())
-
-
 def test_the_path_is_used_as_given_and_arrays_in_the_order_of_kernels(tmp_path):
     for path in (tmp_path / "plain", str(tmp_path / "dotted.model")):
         assert_same_fields(toy(), through_file(toy(), path))
@@ -568,14 +561,6 @@ def test_any_header_gives_a_model_or_a_refusal(node, path):
         assert isinstance(model, Scale | Box)
         model.save(path)
         assert_same_fields(model, load(path))
-
-
-@pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
-def test_kernels_with_a_relevance_come_back(kernel, path):
-    got = through_file(Box(kernel([0.1, 1 / 3])), path).anything
-    assert type(got) is kernel
-    assert_array_equal(got.gamma, [0.1, 1 / 3])
-    assert not got.gamma.flags.writeable
 
 
 @pytest.mark.parametrize(
