@@ -5,7 +5,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from internals import Problem
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import sparse
@@ -13,12 +12,10 @@ from scipy.stats import norm
 from strategies import sample
 
 import ordinal
-from ordinal._solvers import _hidden_layer
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.models import Status
-from ordinal.networks import layers, training
-from ordinal.networks.layers import Cumulative, OrderedCodes, log_odds, random_layer
-from ordinal.networks.training import Network, Objective, Training
+from ordinal.networks import layers
+from ordinal.networks.layers import Cumulative, OrderedCodes, log_odds
 
 LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")
 F = {
@@ -47,27 +44,6 @@ def rings(n=300, seed=0):
 
 def weighted(n, seed=0):
     return np.random.default_rng(seed).uniform(0.2, 3.0, n)
-
-
-def loss_of(name, rank, share):
-    if name.startswith("nnpom"):
-        return Cumulative(rank, share, name.removeprefix("nnpom-"))
-    return OrderedCodes(rank, share, name == "nnor-squared")
-
-
-def objective_of(name, X, y, h=4, l2=0.03):
-    """(P) of some rows, and a point where no slope of it is small."""
-    made = Training.from_problem(
-        Problem.from_arrays(X, y, sample_weight=weighted(len(y)))
-    )
-    loss = loss_of(name, made.rank, made.share)
-    rng = np.random.default_rng(1)
-    net = Network(
-        random_layer(X.shape[1], h, rng),
-        rng.standard_normal((loss.n_outputs, h)),
-        loss.start() + 0.1 * rng.standard_normal(loss.start().size),
-    )
-    return Objective(made.rows, loss, net, l2, 1), net.packed()
 
 
 def of_outputs(loss, S, t):
@@ -151,17 +127,6 @@ def test_probabilities_are_those_of_the_loss(name):
     assert_allclose(model.predict_proba(X)[ordered], P[ordered], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "fit", [ordinal.companions.fit_nnor, ordinal.companions.fit_nnpom]
-)
-def test_ranks_that_no_line_tells_apart_are_learned(fit):
-    X, y = rings()
-    new, wanted = rings(500, seed=1)
-    model = fit(X, y)
-    assert (model.predict(new) == wanted).mean() > 0.93
-    assert (ordinal.fit_pom(X, y).predict(new) == wanted).mean() < 0.6
-
-
 @pytest.mark.parametrize("far", [0.0, 40.0, 190.0])
 def test_probabilities_of_outputs_out_of_order_are_not_negative(far):
     model = ordinal.companions.fit_nnor(
@@ -243,15 +208,6 @@ def test_outputs_that_are_not_finite_have_no_loss(bad):
         assert np.isnan(of_outputs(loss, S, np.zeros(1))[0])
 
 
-@pytest.mark.parametrize("n", [1, 7, 130, 300])
-def test_slopes_below_the_hidden_units(n):
-    rng = np.random.default_rng(0)
-    H, V, G = (rng.standard_normal(shape) for shape in ((5, n), (3, 5), (3, n)))
-    expected = (1 - H**2) * (V.T @ G)
-    _hidden_layer.bend(H, V, G)
-    assert_allclose(H, expected, atol=1e-13)
-
-
 def test_the_best_of_several_starts_is_kept():
     X, y = sample(90, 4, noise=2.0)
     options = {"n_hidden": 4, "l2": 1e-3}
@@ -299,46 +255,6 @@ def test_rows_that_are_not_kept_and_sparse_ones_change_no_bit(name, monkeypatch)
         assert_array_equal(
             same.decision_function(sparse.csr_array(X)), model.decision_function(X)
         )
-
-
-def test_chunks_add_up_and_have_fewer_rows_of_many_ranks(monkeypatch):
-    X, y = sample(500, 4)
-    objective, x = objective_of("nnor", X, y)
-    value, gradient = objective(x)
-    objective.size = 7
-    again, slopes = objective(x)
-    assert again == pytest.approx(value, rel=1e-13)
-    assert_allclose(slopes, gradient, atol=1e-14)
-    monkeypatch.setattr(training, "_SPACE", 200_000)
-    y = np.repeat(np.arange(500), 2)
-    X = y[:, None] + np.random.default_rng(0).normal(size=(1000, 1))
-    objective, x = objective_of("nnor", X, y)
-    assert objective.size < 500
-    assert np.isfinite(objective(x)[1]).all()
-    model = ordinal.companions.fit_nnor(X, y, max_iter=3, tol=10.0)
-    assert_allclose(model.predict_proba(X).sum(axis=1), 1)
-
-
-@pytest.mark.parametrize(
-    "fit", [ordinal.companions.fit_nnor, ordinal.companions.fit_nnpom]
-)
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_hidden": 0}, "^n_hidden must be a positive integer, got 0"),
-        ({"n_hidden": 2.5}, "^n_hidden must be a positive integer, got 2.5"),
-        ({"n_starts": 0}, "^n_starts must be a positive integer, got 0"),
-        ({"max_iter": -1}, "^max_iter must be a positive integer, got -1"),
-        ({"l2": -1.0}, "^l2 must be"),
-        ({"l2": np.nan}, "^l2 must be"),
-        ({"tol": 0.0}, "^tol must be"),
-    ],
-)
-def test_bad_arguments_are_refused_before_any_work(fit, options, message, monkeypatch):
-    monkeypatch.setattr(training, "minimize", None)
-    X, y = sample(20, 3)
-    with pytest.raises(ValueError, match=message):
-        fit(X, y, **options)
 
 
 def test_what_is_no_network_is_refused(tmp_path):
