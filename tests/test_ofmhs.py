@@ -1,7 +1,6 @@
 """OFMHS: its problem, certificate and hierarchy."""
 
 import math
-import warnings
 from itertools import combinations
 
 import numpy as np
@@ -196,27 +195,6 @@ def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
     assert_array_equal(q.parts[inside], 0)
 
 
-@pytest.mark.slow("paths of drawn data with pairs")
-@at_most(15)
-@given(
-    seeds, st.sampled_from([0.0, 0.5, 1.0, 4.0]), st.sampled_from([0.3, 0.03, 0.003])
-)
-def test_a_pair_is_there_only_with_both_of_its_features(seed, ratio, share):
-    X, y = crossed(50, 4, seed)
-    l1 = share * ordinal.companions.fit_ofmhs(X, y, l1=10.0, pair_ratio=ratio).largest
-    model = ordinal.companions.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio)
-    assert model.convergence.converged
-    first, second = np.nonzero(model.pairs)
-    assert (model.main[first] != 0).all()
-    assert (model.main[second] != 0).all()
-    # at the optimum all that makes up a main effect has the sign of minus its slope
-    tight = ordinal.companions.fit_ofmhs(X, y, l1=l1, pair_ratio=ratio, tol=1e-12)
-    (g, _) = primal_and_dual(tight, X, y, np.ones(len(y)))[2]
-    own = tight.main - tight.brought.sum(axis=1)
-    assert (tight.brought * g[:, None] <= 1e-9).all()
-    assert (own * g <= 1e-9).all()
-
-
 def test_a_pair_whose_features_have_no_slope_at_all_brings_nothing():
     """The exception that the module's docstring names: the best main effects are 0."""
     X = np.repeat([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], 10, axis=0)
@@ -262,31 +240,6 @@ def test_without_pairs_it_is_the_lasso_of_pom():
     # and a ratio that no pair reaches is as good as infinite
     large = ordinal.companions.fit_ofmhs(X, y, l1=0.05, pair_ratio=1e6, tol=1e-12)
     assert_array_equal(large.pairs, 0)
-
-
-def test_next_to_no_penalty_is_maximum_likelihood_of_all_products():
-    X, y = crossed(200)
-    Z = standardised(X, np.ones(len(y)))
-    products = [Z[:, j] * Z[:, k] for j, k in combinations(range(4), 2)]
-    pom = ordinal.fit_pom(np.column_stack([Z, *products]), y, tol=1e-9)
-    model = ordinal.companions.fit_ofmhs(X, y, l1=1e-7, tol=1e-9)
-    assert_allclose(model.main, pom.coef[:4], atol=1e-3)
-    assert_allclose(model.pairs[np.triu_indices(4, 1)], pom.coef[4:], atol=1e-3)
-    assert_allclose(model.predict_proba(X), pom.predict_proba(
-        np.column_stack([Z, *products])), atol=1e-3)  # fmt: skip
-
-
-def test_a_pair_of_features_in_the_model_comes_in_at_its_ratio():
-    assert PairPenalties.from_arguments(0.1, 0.5).pair == pytest.approx(
-        math.hypot(0.1, 0.1, 0.5 * 0.1), rel=1e-15
-    )
-    X, y = crossed(400, seed=3)
-    counts = [
-        ordinal.companions.fit_ofmhs(X, y, l1=0.02, pair_ratio=ratio).n_pairs
-        for ratio in (0.0, 1.0, 8.0, np.inf)
-    ]
-    assert counts == sorted(counts, reverse=True)
-    assert counts[0] > counts[-1] == 0
 
 
 def test_features_that_say_nothing_have_no_effects():
@@ -343,39 +296,3 @@ def test_effects_are_named_and_the_largest_first():
     assert f"pairs        {model.n_pairs} of 6" in repr(model)
     none = ordinal.companions.fit_ofmhs(X, y, l1=10.0).effects()
     assert none["name"].size == none["effect"].size == 0
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"l1": 0.0}, "l1 must be a positive finite number, got 0"),
-        ({"l1": np.nan}, "l1 must be a positive finite number, got nan"),
-        (
-            {"pair_ratio": -1.0},
-            "pair_ratio must be a number from 0 to 1e6, or inf, got -1",
-        ),
-        (
-            {"pair_ratio": np.nan},
-            "pair_ratio must be a number from 0 to 1e6, or inf, got nan",
-        ),
-        ({"max_iter": 0}, "max_iter"),
-    ],
-)
-def test_arguments_are_looked_at_first(options, says):
-    with pytest.raises(ValueError, match=says):
-        ordinal.companions.fit_ofmhs([[0.0]], None, **options)
-
-
-@pytest.mark.slow("steps until nothing moves")
-def test_a_tolerance_below_rounding_stalls_and_says_so():
-    X, y = crossed()
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        model = ordinal.companions.fit_ofmhs(X, y, l1=1e-4, tol=1e-300)
-    c = model.convergence
-    assert c.violation < 1e-11
-    if c.converged:  # where the values on both sides are the same to the last bit
-        assert c.violation <= 1e-300
-    else:
-        assert c.status is ordinal.models.Status.STALLED
-        assert [str(w.message).startswith("fit_ofmhs: stalled") for w in said] == [True]
