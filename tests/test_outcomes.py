@@ -272,16 +272,6 @@ def test_grids_and_contrasts_are_those_of_emmeans(kind):
         assert_allclose(within["p_value"], p, rtol=1e-4, atol=1e-12)
 
 
-def test_contrasts_on_the_latent_scale_need_no_rows():
-    model = ordinal.fit_pom("Sat ~ Infl + Type", housing(), sample_weight="Freq")
-    for_levels, for_rows = (
-        contrasts(model, "Type"),
-        contrasts(model, "Type", X=housing()),
-    )
-    for name in ("estimate", "standard_error", "p_value", "lower"):
-        assert_allclose(for_levels[name], for_rows[name], rtol=1e-9)
-
-
 def test_cells_are_averages_of_rows_with_these_values():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({
@@ -374,22 +364,6 @@ def test_cells_and_means_need_rows_and_numbers():
     model = ordinal.fit_pom("Sat ~ Infl", housing(), sample_weight="Freq")
     with pytest.raises(ValueError, match="kind='mean' needs labels that are numbers"):
         model.predictions(kind="mean")
-
-
-@pytest.mark.slow("hundreds of fits of drawn data")
-def test_intervals_of_means_and_quantiles_cover_the_truth():
-    """A continuous outcome: the mean, the median and a quartile of y given x."""
-    rng, hits = np.random.default_rng(0), []
-    true = 0.5 + np.log([1, 1, 1 / 3])
-    for _ in range(250):
-        x = rng.normal(size=80)
-        y = np.round(x + rng.logistic(size=80), 2)
-        model = ordinal.fit_pom(x[:, None], y, classes=np.unique(y))
-        mean = model.predictions([[0.5]], kind="mean")
-        rest = model.predictions([[0.5]], kind="quantile", at=[0.5, 0.25])
-        lower, upper = (np.append(mean[k], rest[k]) for k in ("lower", "upper"))
-        hits.append((lower <= true) & (true <= upper))
-    assert_allclose(np.mean(hits, axis=0), 0.95, atol=0.035)
 
 
 def table_of_kinds():
