@@ -253,14 +253,6 @@ def test_the_start_does_not_matter(data, p):
     assert_allclose(value(p, a), value(p, b), atol=atol)
 
 
-@given(programs(kinds=["separate", "priced"]))
-def test_a_start_at_the_optimum_is_left_alone(p):
-    s = solved(p)
-    again = solved(p, s.g, tol=1e-5)
-    assert again.n_iter == 0
-    assert_array_equal(again.g, s.g)
-
-
 @given(st.data(), programs(), st.integers(1, 20))
 def test_a_step_limit_is_kept_and_leaves_a_certified_point(data, p, steps):
     s = solved(p, data.draw(starts(p)), max_iter=steps)
@@ -360,38 +352,7 @@ def test_one_newton_step_ends_it_where_no_other_bound_is_met(kind, sums, b, mass
     assert_allclose(point.mu, -np.cumsum([0, *sums]) * p.terms.coupled, atol=1e-8)
 
 
-def test_closed_forms():
-    # g = (-mu, mu), value mu^2 - (s_1 - s_2) mu: mu = 1 and both f + slope are 0
-    lo, hi = np.array([[-9.0, 0], [0, 0]]), np.array([[0.0, 0], [0, 9]])
-    slope = np.array([[1.0, 0], [0, -1]])
-    p = Program(np.eye(2), Terms.linear(lo, hi, slope, coupled=True))
-    s = solved(p, tol=1e-10)
-    assert_allclose(s.g, [[-1, 0], [0, 1]], rtol=1e-9)
-    assert_allclose(s.mu, [0, 1, 0], rtol=1e-9)
-    assert_allclose([s.low, s.up], 0, atol=1e-9)
-    # and those in order are not: then mass could only move down
-    s = solved(p.changed(lo=-hi[:, ::-1], hi=-lo[:, ::-1]))
-    assert_array_equal(s.g, np.zeros((2, 2)))
-    assert_array_equal(s.mu, np.zeros(3))
-    assert s.status is Status.CONVERGED
-    slope = np.array([[-1.0, 0], [0, 1]])
-    p = Program(np.eye(2), Terms.linear(lo, hi, slope, coupled=True))
-    s = solved(p, np.array([[-0.7, 0], [0, 0.7]]))
-    assert_array_equal(s.g, np.zeros((2, 2)))
-    assert_array_equal(s.mu, np.zeros(3))
-    # value (K + 1 / price) g^2 / 2 + slope g and z = -g
-    K, hi = np.array([[3.5, 0], [0, 1]]), np.array([[9.0, 0]])
-    price = np.array([2.0])
-    p = Program(K, Terms.linear(-hi, hi, np.array([[-1.0, 0]]), price=price))
-    s = solved(p, tol=1e-10)
-    assert_allclose(s.g, [[0.25, 0]], rtol=1e-9)
-    assert_allclose(s.z, [-0.25], rtol=1e-9)
-    assert_allclose([s.low, s.up], -0.125, rtol=1e-8)
-    s = solved(p.changed(hi=hi / 90))
-    assert_array_equal(s.g, [[0.1, 0]])  # the bound itself
-    assert_array_equal(s.z, [-0.1])
-    # z could shrink and cost more, but nothing grow
-    assert_allclose([s.low, s.up], -0.05)
+def test_boxes_without_width_need_no_step():
     box = np.zeros((2, 3))
     for kind in KINDS:
         terms = Terms.linear(box, box, box + 1, **of_kind(kind, np.ones(2)))
@@ -425,20 +386,6 @@ def test_what_rounding_leaves_of_a_tie_is_not_sent_round(seed):
     s = solved(p, g, tol=1e-3, max_iter=100_000)
     assert s.status is Status.CONVERGED
     assert s.n_iter < 1000
-
-
-@every_kind
-@pytest.mark.parametrize("at", [0, 2, 4])
-def test_a_threshold_without_rows_changes_nothing(kind, at):
-    p = ranks(kind)
-    wider = [np.insert(a, at, 0.0, axis=0) for a in p.terms[:4]]
-    price = np.insert(p.price, at, 3.0) if p.priced else None
-    wider = p._replace(terms=Terms(*wider, p.terms.coupled, price))
-    a, b = solved(p), solved(wider)
-    assert b.status is Status.CONVERGED
-    assert_certified(wider, b, 1e-6)
-    atol = bound_on_gap(p, a) + bound_on_gap(wider, b) + rounding(p, a)[2]
-    assert_allclose(value(p, a), value(wider, b), atol=atol)
 
 
 @every_kind
