@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.colors import to_rgba
 from numpy.testing import assert_allclose
 
 from ordinal import fit_xofm, plot
 from ordinal.comparison import friedman
-from ordinal.plot import comparison, style
+from ordinal.plot import comparison
 
 NAMES = [f"method {letter}" for letter in "ABCDEFGHIJKL"]
 
@@ -25,19 +24,6 @@ def test_without_matplotlib_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'ordinal-regression\[plot\]'"):
         plot.critical_difference(friedman(errors(k=3)), NAMES[:3])
-
-
-@pytest.mark.parametrize("draw", ["critical_difference", "boxplots_by_size"])
-def test_draws_on_the_callers_axes(draw):
-    _, (ax, other) = plt.subplots(1, 2)
-    args = {
-        "critical_difference": (friedman(errors(k=3)), NAMES[:3]),
-        "boxplots_by_size": ([errors(k=3)], [100], NAMES[:3]),
-    }
-    assert getattr(plot, draw)(*args[draw], ax) is ax
-    assert ax.has_data()
-    assert not other.has_data()
-    assert len(plt.get_fignums()) == 1
 
 
 def test_errors_by_method_are_dots_with_their_mean_the_best_on_top():
@@ -172,21 +158,6 @@ def test_a_group_a_size_and_a_box_a_method():
             assert_allclose(y, np.median(scores[g][:, j]))
 
 
-@pytest.mark.slow("figures laid out and measured")
-def test_the_legend_tells_methods_apart():
-    names = [f"m{j}" for j in range(20)]
-    ax = plot.boxplots_by_size([errors(k=20)], [100], names)
-    legend = ax.get_legend()
-    assert [text.get_text() for text in legend.get_texts()] == names
-    fills = [(p.get_facecolor(), p.get_hatch()) for p in ax.patches]
-    shown = [(p.get_facecolor(), p.get_hatch()) for p in legend.get_patches()]
-    assert shown == fills
-    assert len(set(fills)) == 20
-    assert fills[0][0] == to_rgba(style.PALETTE[0])
-    ax.figure.canvas.draw()
-    assert legend.get_window_extent().x0 >= ax.get_window_extent().x1
-
-
 @pytest.mark.parametrize(
     ("scores", "sizes", "names", "error", "message"),
     [
@@ -247,17 +218,6 @@ def test_score_functions_are_those_of_the_model_the_most_important_first():
         for ring in rings:
             assert ring.get_ydata() == f.missing
     assert len({ax.get_ylim() for ax in axes}) == 1
-
-
-@pytest.mark.slow("a large figure laid out and measured")
-def test_labels_of_eighteen_score_functions_do_not_overlap():
-    _, model = fitted()
-    axes = plot.score_functions(model)
-    figure = axes[0].figure
-    figure.canvas.draw()
-    boxes = [ax.get_tightbbox() for ax in axes]
-    for i, a in enumerate(boxes):
-        assert not any(a.overlaps(b) for b in boxes[:i])
 
 
 @pytest.mark.parametrize("b", ["x2", "x3"])
