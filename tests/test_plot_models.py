@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal, norm
 
 import ordinal
-from ordinal import datasets, metrics, plot, sklearn
+from ordinal import datasets, metrics, plot
 from ordinal.inference.fitted import has_errors
 from ordinal.model_selection import Grid, learning_splits, select
 from ordinal.plot import dependence, predictions, style
@@ -102,20 +102,6 @@ def test_thresholds_stand_where_they_are(svorim, gpor):
     assert not heights(ax, 3)[:, 2].any()
 
 
-@pytest.mark.slow("four figures")
-def test_a_weight_of_two_is_the_row_twice(svorim):
-    weight = np.where(np.arange(Y.size) % 2, 2.0, 1.0)
-    twice = np.repeat(np.arange(Y.size), weight.astype(int))
-    a, b = plt.subplots(1, 2)[1]
-    plot.scores(svorim, X, Y, a, sample_weight=weight)
-    plot.scores(svorim, X[twice], Y[twice], b)
-    assert [t.get_text() for t in a.texts] == [t.get_text() for t in b.texts]
-    plot.confusion_matrix(svorim, X, Y, a, sample_weight=weight)
-    plot.confusion_matrix(svorim, X[twice], Y[twice], b)
-    assert_allclose(a.collections[0].get_array(), b.collections[0].get_array())
-    assert [t.get_text() for t in a.texts] == [t.get_text() for t in b.texts]
-
-
 @pytest.mark.parametrize("draw", ["scores", "confusion_matrix"])
 def test_texts_do_not_lie_on_one_another(draw):
     words = np.array(["not at all", "hardly", "somewhat", "very much indeed"])
@@ -135,23 +121,6 @@ def test_texts_do_not_lie_on_one_another(draw):
         points = 72 / ax.figure.dpi
         assert len(slanted) == 3
         assert np.all(np.diff(at * scale * points + starts) > 10)
-
-
-def test_names_on_axes_do_not_overlap():
-    y = np.array(["quite low", "lower than mid", "mid", "high"])[
-        np.searchsorted([13, 15, 17], X[:, 0])
-    ]
-    order = ["quite low", "lower than mid", "mid", "high"]
-    ax = plot.scores(ordinal.fit_svorim(X, y, classes=order), X, y)
-    names = ax.texts[4:]
-    assert [text.get_rotation() for text in names] == [0, 0, 0]
-    heights = [text.get_position()[1] for text in names]
-    assert heights[0] == heights[2] < heights[1]
-    assert not overlapping(names)
-    wide = 2.4e4 * X  # a tick every 50000
-    model = ordinal.fit_pom(wide, Y)
-    ax = plot.partial_dependence(model, wide, 0)
-    assert not overlapping(ax.get_xticklabels())
 
 
 def test_the_confusion_matrix_is_that_of_the_metrics(svorim):
@@ -268,7 +237,6 @@ def test_labels_are_spread_by_the_least_that_makes_room(at, gap):
             assert moved[run[:cut]].mean() <= 1e-9
 
 
-LINK = {ordinal.fit_svorim: {"probability": True}}
 TABLE = pd.DataFrame(
     {
         "size": X[:, 0],
@@ -353,25 +321,6 @@ def test_a_column_of_integers_is_set_to_what_lies_between_them(kind, dtype):
         assert_allclose(boundaries(ax), np.cumsum(P, axis=1), atol=1e-12)
 
 
-@pytest.mark.parametrize("fit", [ordinal.fit_svorim, ordinal.fit_gpor])
-def test_a_model_behind_a_preprocessor_is_given_raw_columns(fit):
-    Z = TABLE.iloc[::4]
-    model = PreprocessedModel.fit(fit, Z, Y[::4], **LINK.get(fit, {}))
-    for column, value in {"colour": "red", "weight": 12.0}.items():
-        first = {"colour": "blue", "weight": 10.0}[column]
-        ax = plot.partial_dependence(model, Z, column, at=[first, value])
-        P = model.predict_proba(Z.assign(**{column: value})).mean(axis=0)
-        if column == "weight":
-            assert_allclose(boundaries(ax)[1], np.cumsum(P), atol=1e-12)
-        else:
-            bars = np.array([bar.get_height() for bar in ax.patches]).reshape(3, 2)
-            assert_allclose(bars[:, 1], P, atol=1e-12)
-        # three areas or none, and the uncertainty of two boundaries
-        areas = 3 if column == "weight" else 0
-        assert len(ax.collections) == areas + 2 * (fit is ordinal.fit_gpor)
-    assert plot.scores(model, Z, Y[::4]).texts[-1].get_text() == "2|3"
-
-
 def test_values_are_percentiles_words_or_one(xofm, svorim):
     ax = plot.partial_dependence(xofm, TABLE, "colour")
     words = [t.get_text() for t in ax.get_xticklabels()]
@@ -416,15 +365,6 @@ def test_rows_count_by_their_share_of_the_weight(svorim, at, options, rows, othe
     plot.partial_dependence(svorim, rows, 0, b, at=at, **others)
     assert_allclose(boundaries(a), boundaries(b), atol=1e-12)
     assert a.get_xlim() == b.get_xlim()
-
-
-def test_covariances_of_a_linear_function_are_those_of_its_sums():
-    model = ordinal.fit_gpor(X[::6], Y[::6], kernel="linear", inference="laplace")
-    a, b = X[:4], X[4:8]
-    cov = model.latent_covariance(np.vstack([a, b]))
-    assert_allclose(cov.diagonal(), model.predict_latent(np.vstack([a, b]))[1])
-    both = (model.predict_latent(a + b)[1] - model.predict_latent(a - b)[1]) / 4
-    assert_allclose(cov[range(4), range(4, 8)], both, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("basis", [None, 12])
@@ -596,19 +536,6 @@ def test_relevance_is_that_of_the_kernel_the_largest_first():
     Z = found.model.preprocessor.transform(frame.assign(c=0.7))
     mean, _ = found.model.model.predict_latent(Z)
     assert ax.lines[-1].get_ydata()[1] == pytest.approx(mean.mean())
-
-
-@pytest.mark.slow("fits of estimators and of sets")
-def test_estimators_and_models_of_sets_are_drawn_as_the_model_within(svorim):
-    estimator = sklearn.SVORIM(C=2.0).fit(TABLE[["size"]], Y)
-    a, b = plt.subplots(1, 2)[1]
-    plot.scores(estimator, TABLE, Y, a)
-    plot.scores(estimator.model_, TABLE, Y, b)
-    assert [t.get_text() for t in a.texts] == [t.get_text() for t in b.texts]
-    assert plot.partial_dependence(estimator, TABLE, "size").get_xlabel() == "size"
-    sets = ordinal.conformal(svorim, X, Y)
-    assert plot.scores(sets, X, Y).get_title() == plot.scores(svorim, X, Y).get_title()
-    assert plot.partial_dependence(sets, X, 0, at=3).get_ylabel() == "probability"
 
 
 DOLLARS = ["$1$", "$2$", "$3$"]
