@@ -17,7 +17,7 @@ from oracles import (
     threshold_columns,
 )
 from scipy import optimize, sparse, special, stats
-from strategies import at_most, datasets
+from strategies import datasets
 
 import ordinal
 from ordinal import fit_pom, inference
@@ -170,17 +170,6 @@ def test_the_unit_of_weights_is_that_of_variances_alone(unit):
     assert_allclose(errors, a.standard_errors, rtol=1e-6)
 
 
-@pytest.mark.slow("two fits to the last digits")
-def test_an_offset_that_is_a_feature_moves_its_coefficient():
-    """A step on the way leaves a row a spread of 1e-200."""
-    X, y, weight, offset = drawn(484681)
-    options = {"link": "cloglog", "scale": (2,), "sample_weight": weight, "tol": TIGHT}
-    one = fit_pom(X, y, offset=offset, **options)
-    other = fit_pom(X, y, offset=offset + 0.7 * X[:, 1], **options)
-    assert_allclose(one.coef - [0, 0.7, 0], other.coef, rtol=1e-6, atol=1e-7)
-    assert_allclose(one.covariance, other.covariance, rtol=1e-4, atol=1e-9)
-
-
 @pytest.mark.parametrize("fit", [fit_pom, ordinal.fit_pom_path])
 def test_offsets_beyond_the_noise_of_any_link_are_refused(fit):
     X, y, _, offset = drawn(4)
@@ -193,16 +182,6 @@ def test_offsets_beyond_the_noise_of_any_link_are_refused(fit):
         fit(X, y, offset=-2000.0 * y, link="cloglog")
 
 
-@pytest.mark.parametrize("link", LINKS[:2])
-def test_a_descent_from_where_curvatures_vanish_converges(link):
-    X, y, _, _ = drawn(4)
-    for offset in (150.0 * X[:, 1], -60.0 * y):
-        model = fit_pom(X, y, offset=offset, link=link)
-        assert model.convergence.converged
-        path = ordinal.fit_pom_path(X, y, offset=offset, link=link, n_lambdas=2)
-        assert path.convergence.converged
-
-
 def test_the_offset_of_a_row_without_weight_does_not_matter():
     X, y, weight, offset = drawn(4)
     weight[3] = 0.0
@@ -210,25 +189,6 @@ def test_the_offset_of_a_row_without_weight_does_not_matter():
     offset[3] = 1e100
     other = fit_pom(X, y, sample_weight=weight, offset=offset)
     assert_allclose(other.coef, one.coef, rtol=1e-6)
-
-
-@pytest.mark.slow("fits of every link and form of thresholds")
-@pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize(
-    ("threshold", "scale"), [("flexible", (1,)), ("symmetric", ()), ("equidistant", ())]
-)
-def test_a_constant_offset_moves_the_thresholds(link, threshold, scale):
-    X, y, weight, offset = drawn(3, r=5)
-    options = {"link": link, "threshold": threshold, "sample_weight": weight}
-    one = fit_pom(X, y, offset=offset, scale=scale, **options)
-    other = fit_pom(X, y, offset=offset + 1000, scale=scale, **options)
-    assert one.convergence.converged
-    assert other.convergence.n_iter <= one.convergence.n_iter + 3
-    assert_allclose(one.loglik, other.loglik, rtol=1e-10)
-    # each within 1e-6 errors of the maximum, and what a thousandfold offset rounds off
-    apart = np.abs(parameters(other) - parameters(one))
-    apart[: one.alpha.size] = np.abs(other.thresholds - one.thresholds - 1000).max()
-    assert (apart <= 3e-6 * errors(one).max()).all()
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -245,20 +205,6 @@ def test_offsets_may_vary_by_much_more_than_the_noise(link):
     assert model.convergence.n_iter < (100 if link in LINKS[:4] else 1000)
     loglik = loglik_of(model, X, y, np.ones(400), offset)
     assert model.loglik > loglik(np.array([-500, 0, 500, 1]))
-
-
-@pytest.mark.parametrize("link", LINKS)
-def test_thresholds_without_effects_are_quantiles_of_the_shares(link):
-    y = np.repeat([0, 1, 2, 3], [5, 2, 30, 3])
-    X = np.tile([1.0, -1.0], 20)[:, None]  # as many of each in 0 to 2
-    y, X = np.concatenate([y, y]), np.concatenate([X, -X])
-    model = fit_pom(X, y, link=link, tol=TIGHT)
-    assert_allclose(model.coef, 0, atol=1e-9)
-    shares = np.cumsum([5, 2, 30])[:3] / 40
-    assert_allclose(model.thresholds, QUANTILE[link](shares), rtol=1e-9)
-    loglik = stats.multinomial.logpmf([10, 4, 60, 6], 80, np.array([5, 2, 30, 3]) / 40)
-    ways = special.gammaln(81) - special.gammaln(np.array([11, 5, 61, 7])).sum()
-    assert_allclose(model.loglik, loglik - ways, rtol=1e-11)
 
 
 @pytest.mark.parametrize("link", ["logit", "cauchit"])
@@ -285,30 +231,6 @@ def test_a_slope_a_threshold_fits_every_group_by_itself(link):
     expected = counts / counts.sum(axis=1, keepdims=True)
     assert_allclose(model.predict_proba([[0.0], [1.0]]), expected, rtol=1e-9)
     assert model.coef.size == 0
-
-
-@pytest.mark.parametrize("link", LINKS[:2])
-def test_location_and_scale_of_two_groups_of_three_ranks_are_saturated(link):
-    # four shares, and theta (2), beta, zeta: (theta - beta x) / exp(zeta x)
-    counts = np.array([[6, 3, 8], [2, 9, 13]])
-    X, y = (np.repeat(a.ravel(), counts.ravel()) for a in np.indices(counts.shape))
-    model = fit_pom(X[:, None], y, link=link, scale=[0], tol=TIGHT)
-    shares = np.cumsum(counts, axis=1)[:, :2] / counts.sum(axis=1, keepdims=True)
-    low, high = QUANTILE[link](shares)
-    s = (low[1] - low[0]) / (high[1] - high[0])
-    assert_allclose(model.thresholds, low, rtol=1e-8)
-    assert_allclose(model.scale_coef, np.log(s), rtol=1e-8)
-    assert_allclose(model.coef, low[0] - s * high[0], rtol=1e-8)
-
-
-@pytest.mark.parametrize("threshold", ["symmetric", "equidistant"])
-@pytest.mark.parametrize("r", [2, 3])
-def test_two_thresholds_or_one_have_any_structure(threshold, r):
-    X, y, weight, _ = drawn(5, r=r)
-    one = fit_pom(X, y, threshold=threshold, sample_weight=weight, tol=TIGHT)
-    other = fit_pom(X, y, sample_weight=weight, tol=TIGHT)
-    assert_allclose(one.loglik, other.loglik, rtol=1e-12)
-    assert_allclose(one.thresholds, other.thresholds, rtol=1e-8)
 
 
 @pytest.mark.parametrize("threshold", ["flexible", "symmetric", "equidistant"])
@@ -407,19 +329,6 @@ def test_thresholds_that_cross_at_training_rows_are_told():
     with pytest.warns(DisorderedThresholdsWarning, match=r"; 5\|2 is above 2\|3 at "):
         model = fit_pom(X, y, **gaps)
     assert_array_equal(model.statistics.crossings, [crossed[0], 0, crossed[1], 0])
-
-
-def test_crossings_of_sparse_rows_are_those_of_dense_ones():
-    X, y = crossing()
-    X = np.where(np.abs(X) < 0.5, 0, X)
-    parts = np.array([1]), np.array([0]), np.array([], int), None, "flexible"
-    alpha, nu = np.array([-1.5, 0, 1.5]), np.array([[-0.4], [0], [0.6]])
-    dense, thin = (
-        Design.from_problem(Problem.from_arrays(A, y), *parts).crossings(alpha, nu)
-        for A in (X, sparse.csr_matrix(X))
-    )
-    assert_array_equal(dense, thin)
-    assert dense.min() > 0
 
 
 def test_probabilities_where_thresholds_cross():
@@ -724,17 +633,6 @@ def test_the_highest_of_several_maxima(data, options):
     model = fit_pom(X, y, sample_weight=weight, **options)
     assert model.convergence.converged
     assert model.loglik > highest(model, X, y, weight, n_starts=9) - 1e-5
-
-
-@pytest.mark.slow("draws of data, each with two fits")
-@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
-@at_most(30)
-@given(seeds, links, st.sampled_from([[0], [1, 2], [0, 1, 2]]))
-def test_scale_effects_never_make_the_likelihood_less(seed, link, scale):
-    X, y, weight, offset = drawn(seed, n=40)
-    options = {"link": link, "sample_weight": weight, "offset": offset}
-    with_scale = fit_pom(X, y, scale=scale, max_iter=30, **options)
-    assert with_scale.loglik > fit_pom(X, y, max_iter=30, **options).loglik - 1e-9
 
 
 def test_a_saddle_point_is_no_maximum():
