@@ -162,22 +162,6 @@ def test_without_rows_the_training_rows_are_averaged():
             assert_allclose(there[name], found[name], rtol=1e-12)
 
 
-def test_of_a_table_or_a_formula_the_rows_are_read_as_for_predictions():
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("formulaic")
-    place = np.arange(200) % 3
-    table = pandas.DataFrame(X, columns=[*"abc"])
-    table["kind"] = np.array(["red", "blue", "green"])[place]
-    table["y"] = Y
-    model = ordinal.fit_pom("y ~ a * kind + log(4 + b) + offset(c)", table)
-    red = table.assign(kind="red")
-    found = model.predictions(red)
-    assert_allclose(found["estimate"], model.predict_proba(red).mean(axis=0))
-    assert_allclose(
-        model.predictions()["estimate"], model.predict_proba(table).mean(axis=0)
-    )
-
-
 def test_means_that_estimates_say_nothing_of_are_refused():
     with pytest.raises(ValueError, match=r"^predictions needs .* with l2=0\.1"):
         ordinal.fit_pom(X, Y, l2=0.1).predictions(X)
@@ -231,17 +215,3 @@ def test_one_row_has_the_intervals_of_clm(link):
         assert_allclose(found["standard_error"], errors, rtol=1e-4)
         assert_allclose(found["lower"], low, rtol=1e-3)
         assert_allclose(found["upper"], high, rtol=1e-3)
-
-
-@pytest.mark.parametrize("kind", ["probability", "cumulative", "exceedance"])
-def test_intervals_hold_their_probability_and_stay_within_0_and_1(kind):
-    wine = pom_data.wine()
-    model = ordinal.fit_pom(wine.X, wine.y)
-    narrow, wide = (
-        model.predictions(wine.X, level=level, kind=kind) for level in (0.5, 0.9999999)
-    )
-    ends = [
-        wide["lower"], narrow["lower"], narrow["estimate"], narrow["upper"],
-        wide["upper"],
-    ]  # fmt: skip
-    assert (np.diff([0 * ends[0], *ends, 1 + 0 * ends[0]], axis=0) > 0).all()
