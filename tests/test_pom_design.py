@@ -1,7 +1,6 @@
 """Tables, categories, gaps and formulas of linear cumulative models."""
 
 import contextlib
-import pickle
 import re
 import sys
 import warnings
@@ -92,19 +91,6 @@ def test_categories_get_the_contrasts_of_polr(kind):
     assert_array_equal(model.predict_proba(turned), P)
 
 
-def test_the_first_level_is_the_reference():
-    """Strings have alphabetical levels, a categorical type has them in its order."""
-    data = houses()
-    X, y, w = data[["Infl", "t"]], data["Sat"], data["Freq"]
-    declared = ordinal.fit_pom(X, y, sample_weight=w)
-    assert declared.coef_names == ("Infl[Medium]", "Infl[High]", "t")
-    words = ordinal.fit_pom(X.astype({"Infl": str}), y, sample_weight=w)
-    assert words.coef_names == ("Infl[Low]", "Infl[Medium]", "t")
-    assert words.loglik == pytest.approx(declared.loglik, rel=1e-12)
-    high = words.coef[0] - 0.0
-    assert declared.coef[1] == pytest.approx(-high, rel=1e-6)
-
-
 def test_levels_without_rows_are_not_known():
     """Unused levels of a categorical, and those of rows of weight 0."""
     data = houses()
@@ -155,17 +141,6 @@ def test_codings_of_terms_span_what_their_products_do():
     assert of_terms(frame, ["a", "b", "a:b"]).column_names == (
         "a[q]", "a[r]", "b[v]", "a[q]:b[v]", "a[r]:b[v]",
     )  # fmt: skip
-
-
-def test_columns_hold_what_their_names_say():
-    data = houses()[["Infl", "Type", "t"]]
-    coding = of_terms(read_frame(data), ["Infl", "Type", "Infl:Type:t"])
-    for name, column in zip(coding.column_names, coding.transform(data).T, strict=True):
-        expected = np.ones(72)
-        for factor in name.split(":"):
-            variable, _, level = factor.rstrip("]").partition("[")
-            expected *= data[variable] == level if level else data[variable]
-        assert_array_equal(column, expected, err_msg=name)
 
 
 def of_terms(frame, terms):
@@ -399,21 +374,6 @@ def test_formulas_are_those_of_clm(text):
     assert model.loglik == pytest.approx(loglik, rel=1e-9)
 
 
-def test_files_and_pickles_keep_formulas(tmp_path):
-    text = "Sat ~ C(t, Treatment(2)) + Infl * np.log(Freq) + offset(t / 2)"
-    model, data = fitted(text), houses()
-    assert model.predictor.coding.formula == text
-    model.save(tmp_path / "model.npz")
-    for copy in (
-        ordinal.load(tmp_path / "model.npz"),
-        pickle.loads(pickle.dumps(model)),
-    ):
-        assert_array_equal(copy.predict_proba(data), model.predict_proba(data))
-        assert copy.predictor.coding.formula == text
-    # a table without the labels will do
-    assert_array_equal(model.predict(data.drop(columns="Sat")), model.predict(data))
-
-
 def test_offsets_of_formulas_count_at_prediction_and_add_to_others():
     data = houses()
     model = fitted("Sat ~ Infl + offset(t / 2)")
@@ -607,15 +567,6 @@ def test_the_later_of_collinear_columns_is_left_out(units):
     assert_allclose(model.predict_proba(Z[:, [0, 1, 1, 3]]), model.predict_proba(Z))
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, 1e10])
-def test_constant_columns_are_left_out(value):
-    X, y = clean()
-    X[:, 1] = value
-    model, message = left_out(X, y)
-    assert "left out of the model: 'x2' is constant;" in message
-    assert model.coef_names == ("x1", "x3")
-
-
 def test_dependent_columns_are_found():
     X, y = clean()
     X[:20, 1] = 7.0
@@ -669,17 +620,6 @@ def test_what_stays_has_full_rank(seed):
         fit = before @ np.linalg.lstsq(before, X[:, j], rcond=None)[0]
         assert_allclose(fit, X[:, j], atol=1e-10)
         assert all(k < j for k in of)
-
-
-def test_a_formula_may_have_more_columns_than_cells():
-    """clm's fit, whose last coefficient is NA."""
-    with pytest.warns(CollinearColumnsWarning, match=r"'Type\[Terrace\]:Cont\[High\]'"):
-        model = fitted("Sat ~ Type:Cont")
-    assert named(model)["Type[Tower]:Cont[Low]"] == pytest.approx(
-        1.00141518411, rel=1e-6
-    )
-    assert model.coef.size == 7
-    assert model.loglik == pytest.approx(-1788.486073, rel=1e-9)
 
 
 def test_a_penalty_keeps_all_columns():
@@ -837,21 +777,6 @@ def test_thresholds_whose_slopes_tell_their_ranks_apart_are_found(design):
         assert moved.min() >= -1e-9 * moved.max()
 
 
-@pytest.mark.slow("a thousand thresholds")
-def test_slopes_of_a_thousand_thresholds_tell_ranks_apart():
-    """A slope and a cut separate two rows from the next two as a rule."""
-    X, y = two_rows_per_rank()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = ordinal.fit_pom(X, y, nominal=[0])
-    assert_array_equal(model.statistics.separated, [0])
-    said = sorted(str(w.message) for w in caught)
-    assert len(said) == 2
-    assert "'x1' separate ranks without error" in said[0]
-    assert re.search(r"1\|2 is above .*; .* and \d+ more, which `disorder` l", said[1])
-    assert len(said[1]) < 1000
-
-
 def separated(X, y, **options):
     with pytest.warns(ConvergenceWarning, match="separated: .*, so no fin") as caught:
         model = ordinal.fit_pom(X, y, **options)
@@ -941,20 +866,6 @@ def test_scale_and_nominal_effects_that_separate_have_a_remedy():
     assert message.endswith("leave them out of nominal=")
 
 
-@pytest.mark.parametrize("law", ["two groups", "heavy tails"])
-def test_large_scale_effects_are_estimated(law):
-    """Spreads that differ by e^3, and a feature of which some values lie far out."""
-    rng = np.random.default_rng(3)
-    x, z = rng.normal(size=2000), np.arange(2000) % 2 * 3.0
-    if law == "heavy tails":
-        z = 0.3 * rng.standard_t(2, size=2000)
-    y = np.digitize(x + np.exp(z) * rng.logistic(size=2000), [-1, 1])
-    model = ordinal.fit_pom(np.column_stack([x, z]), y, scale=[1])
-    assert model.convergence.converged
-    assert_allclose(model.scale_coef, 1, atol=4 * model.standard_errors[-1])
-    assert model.standard_errors[-1] < 0.1
-
-
 @given(designs)
 def test_a_fit_is_separated_where_there_is_a_certificate(design):
     assume(not design.nominal.size and len(dependencies(design, design.location)) == 0)
@@ -966,23 +877,6 @@ def test_a_fit_is_separated_where_there_is_a_certificate(design):
     assert bool(model.statistics.separated.size) == is_separated(flexible)
     ends = Status.CONVERGED, Status.SEPARATED
     assert model.convergence.status is ends[model.statistics.separated.size > 0]
-
-
-def test_the_certificate_of_many_rows_is_found_in_time():
-    """One row among 50 000 is all that separates."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(50_000, 10))
-    y = np.digitize(X @ rng.normal(size=10) + rng.logistic(size=50_000), [-2, 0, 2])
-    assert certificate(design_of(X, y), np.zeros(13)) is None
-    X[:, 4] = 0.0
-    X[np.flatnonzero(y == 3)[0], 4] = 1.0
-    found = certificate(design_of(X, y), np.zeros(13))
-    assert found is not None
-    assert np.argmax(np.abs(found)) == 3 + 4
-    # and of sparse rows
-    sparse = design_of(csr_array(np.where(np.abs(X) > 0.9, X, 0.0)), y)
-    found = certificate(sparse, np.zeros(13))
-    assert np.argmax(np.abs(found)) == 3 + 4
 
 
 class CountedTable:
