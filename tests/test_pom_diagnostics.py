@@ -100,23 +100,6 @@ def test_surrogate_residuals_have_the_distribution_of_the_link(link):
     assert scipy.stats.spearmanr(wrong, x[:, 0]).statistic > 0.3  # x is not in it
 
 
-def test_surrogates_lie_between_their_thresholds():
-    theta = np.concatenate([[-np.inf], (model := fitted(MADE)).thresholds, [np.inf]])
-    latent = model.residuals(kind="surrogate", rng=0) + MADE.X @ model.coef
-    assert (theta[MADE.y] <= latent).all()
-    assert (latent <= theta[MADE.y + 1]).all()
-    same = model.residuals(kind="surrogate", rng=0) + MADE.X @ model.coef
-    assert (latent == same).all()
-    model = ordinal.fit_pom([[0.0], [1.0], [2.0], [1.0]], [0, 1, 2, 0], l2=0.1)
-    far = np.array([[-200.0 / model.coef[0]], [200.0 / model.coef[0]]])
-    r = model.residuals(far, [2, 0], kind="surrogate", rng=0)
-    # given that it exceeds a far threshold, a logistic variable exceeds it by an
-    # exponential one
-    assert np.isfinite(r).all()
-    assert 200 < r[0] < 240
-    assert -240 < r[1] < -180
-
-
 def test_residuals_of_other_rows_are_those_of_the_training_rows():
     table = pd.DataFrame({"a": MADE.X[:, 0], "b": list("xyz" * 40)})
     y = pd.Categorical.from_codes(MADE.y, ["p", "q", "r", "s"], ordered=True)
@@ -172,18 +155,6 @@ def test_hosmer_lemeshow_counts_weights_as_rows():
     assert str(found) == repr(found) == f"GoodnessOfFit({shown}; 8 groups)"
 
 
-def test_influence_of_two_ranks_is_that_of_glm():
-    y = (MADE.y > 1).astype(int)
-    found = inference.influence(ordinal.fit_pom(MADE.X, y, tol=1e-10))
-    leverage, cook, _ = found
-    h = [0.0267712836844258, 0.0361305015843030, 0.0286075024257632]
-    assert_allclose(leverage[:3], h, rtol=1e-8)
-    figures = (leverage**2).sum(), leverage.max()
-    assert_allclose(figures, [0.1424804669764443, 0.0572694855568593], rtol=1e-8)
-    expected = [0.00376499688449041, 0.03411381166180798, 0.00263538389857339]
-    assert_allclose(cook[:3], expected, rtol=1e-7)
-
-
 @pytest.mark.parametrize(
     "options",
     [{}, {"link": "cloglog", "nominal": [0]}, {"threshold": "equidistant"}],
@@ -209,23 +180,6 @@ def assert_newton_steps(model, likelihood):
         information = np.linalg.inv(model.covariance)
         cook = raw @ information @ raw / raw.size
         assert found.cooks_distance[i] == pytest.approx(cook, rel=1e-5)
-
-
-def test_with_scale_effects_changes_are_near_those_of_fits_without_the_row():
-    model = whole(scale=[0])
-    found = inference.influence(model)
-    errors = model.standard_errors
-    for i in (3, 50):
-        keep = np.arange(120) != i
-        without = ordinal.fit_pom(
-            MADE.X[keep], MADE.y[keep], scale=[0], sample_weight=MADE.weight[keep],
-            offset=MADE.offset[keep], tol=1e-10,
-        )  # fmt: skip
-        moved = (without.parameters - model.parameters) / errors
-        assert_allclose(found.change[i] / errors, moved, atol=0.1)
-    assert found.leverage.sum() == pytest.approx(model.parameters.size, rel=0.1)
-    with pytest.raises(ValueError, match="influence needs estimates"):
-        inference.influence(fitted(MADE, l2=0.1))
 
 
 def test_leverages_with_scale_effects_are_those_of_their_formula():
