@@ -150,39 +150,6 @@ def test_clusters_that_cannot_be_read(cluster, message):
         fitted(WINE, cluster=cluster)
 
 
-def test_information_criteria_of_housing_are_those_of_R():
-    model = same()
-    assert model.dof == 8
-    assert model.loglik == pytest.approx(-1739.57464953, rel=1e-11)
-    assert inference.glance(model)["deviance"][0] == pytest.approx(
-        3479.14929906, rel=1e-11
-    )
-    assert model.aic == pytest.approx(3495.14929906, rel=1e-11)
-    assert model.bic == pytest.approx(3538.56645213, rel=1e-11)
-    assert model.statistics.null_loglik == pytest.approx(-1824.43881052, rel=1e-11)
-    r2 = 1 - 1739.57464953 / 1824.43881052
-    assert inference.glance(model)["mcfadden_r2"][0] == pytest.approx(r2, rel=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("link", "threshold"),
-    [
-        ("logit", "flexible"), ("probit", "symmetric"), ("cloglog", "equidistant"),
-        ("loglog", "symmetric"), ("cauchit", "flexible"),
-    ],
-)  # fmt: skip
-def test_the_null_model_is_that_of_features_that_say_nothing(link, threshold):
-    nothing = ordinal.fit_pom(
-        np.tile([[0.0], [1.0]], (120, 1)), np.repeat(MADE.y, 2), link=link,
-        threshold=threshold, sample_weight=np.repeat(MADE.weight, 2) / 2,
-        offset=np.repeat(MADE.offset, 2), tol=1e-8,
-    )  # fmt: skip
-    assert nothing.coef == pytest.approx(0, abs=1e-9)
-    model = fitted(MADE, link=link, threshold=threshold)
-    assert model.statistics.null_loglik == pytest.approx(nothing.loglik, rel=1e-12)
-    assert inference.glance(nothing)["mcfadden_r2"][0] == pytest.approx(0, abs=1e-12)
-
-
 def test_the_table_holds_what_the_model_says():
     model = fitted(MADE, nominal=[0], scale=[2])
     table = model.table()
@@ -335,20 +302,6 @@ def test_at_the_ends_of_a_profile_the_ratio_test_is_undecided(link, options, lev
             assert fall == pytest.approx(cut, rel=1e-6)
 
 
-def test_profiles_of_the_scale_are_roots_of_the_likelihood():
-    """clm interpolates its profile, which is good for some four digits."""
-    ends = fitted(WINE, scale=[1]).confint(method="profile")
-    assert ends["name"].tolist() == ["x1", "x2", "scale.x2"]
-    expected = [
-        [1.385337453662, 3.605117765654],
-        [0.575180216880, 2.482644350280],
-        [-0.614476336272, 0.350351120526],
-    ]
-    assert_allclose(
-        np.column_stack([ends["lower"], ends["upper"]]), expected, rtol=2e-4
-    )
-
-
 def test_an_end_that_no_value_reaches_is_infinite():
     X, y, weight = spread_without_bounds()
     model = ordinal.fit_pom(X, y, sample_weight=weight, scale=[1])
@@ -372,17 +325,6 @@ def fall_of_loglik(model, x, y, slope):
         sample_weight=np.full(2 * y.size, 0.5), tol=1e-8,
     )  # fmt: skip
     return 2 * (model.loglik - held.loglik)
-
-
-def test_an_end_far_from_the_estimate_is_found():
-    """An outlier makes the Cauchy likelihood of a slope fall slowly on one side."""
-    x, y = with_outlier(20.0)
-    model = ordinal.fit_pom(x, y, link="cauchit", tol=1e-8)
-    end = model.confint(0.999, method="profile")["upper"][0]
-    length = model.confint(0.999)["upper"][1] - model.coef[0]
-    assert end > model.coef[0] + 8 * length
-    limit = scipy.stats.chi2.ppf(0.999, 1)
-    assert fall_of_loglik(model, x, y, end) == pytest.approx(limit, rel=1e-6)
 
 
 @pytest.mark.parametrize(("last", "level"), [(2.0, 0.99), (3.0, 0.95), (3.0, 0.99)])
@@ -417,17 +359,6 @@ def test_odds_ratios_are_exponentials():
         inference.odds_ratios(fitted(WINE, link="probit"))
     with pytest.raises(ValueError, match="this model has scale effects"):
         inference.odds_ratios(fitted(WINE, scale=[0]))
-
-
-def test_ratio_tests_are_those_of_R():
-    larger = fitted(WINE)
-    test = ordinal.inference.lr_test(fitted(WINE, [0]), larger)
-    assert test.dof == 1
-    assert_allclose(test.chi2, 11.0430043135, rtol=1e-9)
-    assert_allclose(test.p_value, 0.000890224809, rtol=1e-7)
-    test = lr_test(smaller=larger, larger=fitted(WINE, nominal=[1]))
-    assert_allclose(test[:3], [0.566740268, 3, 0.90400], rtol=1e-5)
-    assert test.null == "chi2(3)"
 
 
 def test_models_that_are_not_nested():
@@ -584,17 +515,6 @@ def test_ratio_tests_of_proportional_odds_are_against_nominal_effects(link):
     assert_allclose(test["p_value"], [t.p_value for t in expected], rtol=1e-6)
 
 
-def test_features_that_are_nominal_already_are_not_tested():
-    for options in ({}, {"scale": [1]}, {"threshold": "symmetric"}):
-        model = fitted(MADE, nominal=[1], **options)
-        test = inference.proportional_odds_test(model, method="lr")
-        assert test["name"].tolist() == ["all", "x1", "x3"]
-        whole = fitted(MADE, nominal=[0, 1, 2], **options)
-        chi2 = lr_test(model, whole).chi2
-        assert test["chi2"][0] == pytest.approx(chi2, rel=1e-6)
-        assert test["dof"][0] == whole.dof - model.dof
-
-
 def test_what_tests_of_proportional_odds_refuse():
     for options in ({"link": "probit"}, {"scale": [0]}):
         with pytest.raises(ValueError, match="Brant's test is defined for the logit"):
@@ -743,6 +663,10 @@ def test_effects_of_categories_are_between_levels():
         effects["standard_error"][high],
         [0.0235288383252, 0.00945467555553, 0.0281305396577], rtol=1e-6,
     )  # fmt: skip
+    made = pd.DataFrame({"x": MADE.X[:, 0], "y": MADE.y})
+    step = ordinal.fit_pom("y ~ I(x > 0)", made)
+    with pytest.raises(ValueError, match=r"I\(x > 0\)' is a step function of 'x'"):
+        step.marginal_effects()
     given = model.marginal_effects(table, sample_weight=HOUSING.weight)
     assert_array_equal(given["effect"], effects["effect"])
     one = model.marginal_effects(table.iloc[:1])  # which has one level of each
@@ -796,20 +720,6 @@ def test_effects_through_a_formula_by_differences(link):
     for name, effect in expected.items():
         own = effects["name"] == name
         assert_allclose(effects["effect"][own], effect, rtol=1e-6, atol=1e-9)
-
-
-def test_errors_through_a_formula_are_those_of_the_columns_it_makes():
-    data = pd.DataFrame(MADE.X, columns=["a", "b", "c"]).assign(y=MADE.y)
-    options = {"sample_weight": MADE.weight, "scale": ["b"]}
-    made = ordinal.fit_pom("y ~ I(2 * a) + b + c", data, **options)
-    plain = ordinal.fit_pom(data[["a", "b", "c"]], MADE.y, **options)
-    ours, theirs = made.marginal_effects(), plain.marginal_effects()
-    assert ours["name"].tolist() == theirs["name"].tolist()
-    for column in ("effect", "standard_error"):
-        assert_allclose(ours[column], theirs[column], rtol=1e-6, atol=1e-9)
-    model = ordinal.fit_pom("y ~ I(a > 0) + b", data)
-    with pytest.raises(ValueError, match=r"I\(a > 0\)' is a step function of 'a'"):
-        model.marginal_effects()
 
 
 def test_sparse_rows_have_the_inference_of_dense_ones():
