@@ -1,7 +1,6 @@
 """Penalties of absolute values: coordinate descent, paths and their certificates."""
 
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -184,56 +183,6 @@ def test_the_bound_lies_below_what_a_quadratic_can_reach(d, seed, l1, l2):
     for at in (np.zeros(d), b / 2, b + 0.1, 2 * b):
         assert bound(at) <= least + 1e-10 * (1 + least)
     assert bound(b) == pytest.approx(least, abs=1e-6 * (1 + least))
-
-
-def test_one_penalty_is_the_point_of_a_path():
-    X, y = rows(80, 30)
-    path = ordinal.fit_pom_path(X, y, ratio=0.6, n_lambdas=5, smallest=0.05, tol=1e-9)
-    for kind in (np.asarray, sp.csr_matrix):
-        for k in (0, 2, 4):
-            expected = path.model(k)
-            model = ordinal.fit_pom(
-                kind(X),
-                y,
-                l1=expected.statistics.l1,
-                l2=expected.statistics.l2,
-                tol=1e-9,
-            )
-            assert_allclose(
-                model.convergence.primal, expected.convergence.primal, rtol=3e-9
-            )
-            assert_allclose(model.coef, expected.coef, atol=1e-3)
-            assert model.covariance is None
-            assert (
-                model.convergence.gap
-                <= 1e-9 * -path.null_loglik / model.statistics.n_obs
-            )
-
-
-def test_a_ridge_path_holds_the_fits_of_newtons_method():
-    X, y = rows()
-    penalties = [0.01, 1.0, 0.1]
-    path = ordinal.fit_pom_path(X, y, ratio=0.0, lambdas=penalties, tol=1e-10)
-    assert_array_equal(path.lambdas, [1.0, 0.1, 0.01])
-    for penalty, model in zip(path.lambdas, path.models, strict=True):
-        newton = ordinal.fit_pom(X, y, l2=penalty, tol=1e-9)
-        assert_allclose(model.convergence.primal, newton.convergence.primal, rtol=1e-9)
-        assert_allclose(model.coef, newton.coef, atol=1e-4)
-        assert_allclose(model.thresholds, newton.thresholds, atol=1e-4)
-
-
-def test_a_vanishing_penalty_gives_the_maximum_of_the_likelihood():
-    X, y = rows(300, 4)
-    for options in ({}, {"nominal": [1]}, {"threshold": "equidistant"}):
-        free = ordinal.fit_pom(X, y, **options)
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ordinal.exceptions.DisorderedThresholdsWarning
-            )
-            model = ordinal.fit_pom(X, y, l1=1e-6, tol=1e-8, **options)
-        assert_allclose(model.coef, free.coef, atol=1e-4)
-        assert_allclose(model.nominal_coef, free.nominal_coef, atol=1e-4)
-        assert_allclose(model.alpha, free.alpha, atol=1e-4)
 
 
 def test_what_a_path_says_of_itself():
