@@ -223,18 +223,6 @@ def test_the_limit_is_that_of_vanishing_penalties(seed):
     assert_allclose(near.loglik, model.loglik, atol=1e-4)
 
 
-def test_scale_effects_and_offsets_have_limits():
-    Z, y, rare = with_a_rare_level()
-    offset = 0.3 * Z[:, 1]
-    model = fitted(Z, y, scale=["x1"], offset=offset, robust=True)
-    rest = ordinal.fit_pom(
-        Z[~rare, :2], y[~rare], scale=["x1"], offset=offset[~rare], robust=True
-    )
-    known = [0, 1, 2, 3, 5]
-    for name in ("estimate", "standard_error"):
-        assert_allclose(model.table()[name][known], rest.table()[name], rtol=1e-4)
-
-
 def firth(X, y):
     """Logistic regression by the modified scores of Heinze and Schemper, by loops."""
     Z, b = np.column_stack([np.ones(len(X)), X]), np.zeros(X.shape[1] + 1)
@@ -306,19 +294,6 @@ def test_jeffreys_maximises_the_penalised_likelihood(name):
         options={"xatol": 1e-7, "fatol": 1e-9, "maxiter": 4000},
     )  # fmt: skip
     assert_allclose(2 * (value + rest.fun), 2.7055434540954, rtol=1e-4)
-
-
-def test_jeffreys_finds_limits_where_ranks_lose_their_probability():
-    rng = np.random.default_rng(0)
-    X = np.column_stack([rng.normal(size=(30, 2)), rng.integers(0, 2, 30)])
-    y = np.clip(np.digitize(X[:, 0] + rng.logistic(size=30), [-1, 1]), 0, 2)
-    y[X[:, 2] == 1] = 2
-    model = fitted(X, y, link="loglog")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # numpy's, too
-        found = inference.jeffreys(model)
-    assert (found["lower"] < found["estimate"]).all()
-    assert np.isfinite(found["upper"]).all()
 
 
 def test_jeffreys_refuses_what_it_is_not_for():
