@@ -3,8 +3,6 @@
 Figures of R are those that tests/reference/steps.R prints.
 """
 
-from itertools import combinations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,7 @@ from pom_data import SETS, housing_table
 
 import ordinal
 from ordinal import inference
-from ordinal._numerics.tails import largest_quantile, range_tail
+from ordinal._numerics.tails import largest_quantile
 
 HOUSING, MADE = SETS["housing"], SETS["made"]
 TABLE = housing_table().assign(Sat=HOUSING.y, Freq=HOUSING.weight)
@@ -62,19 +60,6 @@ def test_terms_dropped_or_added_agree_with_r(model, big):
     assert_allclose(table["aic"], aic, atol=1e-7)
     assert_allclose(table["chi2"][1:], [49.96000696409, 8.35613595218])
     assert_allclose(table["p_value"][1:], [8.14740590628e-11, 3.84387090033e-03])
-
-
-def test_fits_of_some_terms_are_those_of_the_terms_alone():
-    X, y = noise()
-    model = ordinal.fit_pom(X, y, nominal=[0], link="probit", scale=[1], tol=1e-9)
-    table = inference.drop1(model)
-    assert table["name"].tolist() == ["none", *(f"x{j}" for j in range(1, 7))]
-    for j, loglik in enumerate(table["loglik"][1:]):
-        nominal, scale = [0] * (j != 0), [int(j != 0)] * (j != 1)
-        alone = ordinal.fit_pom(
-            np.delete(X, j, axis=1), y, nominal=nominal, link="probit", scale=scale
-        )
-        assert loglik == pytest.approx(alone.loglik, abs=1e-8)
 
 
 def _alone(X, y, kept, **how):
@@ -143,27 +128,6 @@ def test_the_model_of_a_step_is_that_of_its_terms(big):
     assert_allclose(ours, theirs, atol=1e-8)
     ours, theirs = (m.confint(method="profile")["upper"] for m in (model, direct))
     assert_allclose(ours, theirs, atol=1e-5)
-
-
-@pytest.mark.slow("a fit of each term at each step")
-@pytest.mark.parametrize("direction", ["both", "backward", "forward"])
-def test_steps_end_where_no_single_term_helps(direction, tmp_path):
-    X, y = noise()
-    model = ordinal.fit_pom(X, y)
-    found = inference.step(model, direction=direction)
-    assert (np.diff(found.table["aic"]) < 0).all()
-    every = [f"x{j + 1}" for j in range(6)]
-    best = min(
-        (ordinal.fit_pom(X[:, [every.index(t) for t in terms]], y).aic, terms)
-        for k in range(1, 7)
-        for terms in combinations(every, k)
-    )
-    assert found.model.coef_names == best[1]
-    assert found.model.aic == pytest.approx(best[0])
-    assert found.table["aic"][-1] == pytest.approx(best[0])
-    found.model.save(tmp_path / "m.npz")
-    loaded = ordinal.load(tmp_path / "m.npz")
-    assert_allclose(loaded.predict_proba(X), found.model.predict_proba(X))
 
 
 def test_steps_keep_and_start_where_they_are_told():
@@ -324,13 +288,6 @@ def test_contrasts_agree_with_emmeans(model, adjust):
     assert_allclose([table["lower"][0], table["upper"][0]], ends, atol=1e-7)
 
 
-def test_contrasts_do_not_depend_on_the_reference(model):
-    other = housing("Infl + Type + Cont", reference={"Type": "Atrium"})
-    ours, theirs = (inference.contrasts(m, "Type") for m in (model, other))
-    for column in ("estimate", "standard_error", "p_value", "lower"):
-        assert_allclose(ours[column], theirs[column], atol=1e-7)
-
-
 @pytest.mark.parametrize("terms", ["Infl * Cont + Type", "Type + Cont + Cont:Infl"])
 def test_contrasts_within_levels_agree_with_emmeans(terms):
     table = inference.contrasts(housing(terms), "Infl", within="Cont")
@@ -362,15 +319,6 @@ def test_contrasts_are_differences_of_scores_also_within_another_factor(model, b
     ):
         one, other = name.split(" - ")
         assert_allclose(found, score[level, one] - score[level, other], atol=1e-9)
-
-
-@pytest.mark.parametrize(("q", "k"), [(0.0, 3), (1.5, 2), (3.3, 4), (9.0, 3), (6, 20)])
-def test_the_tail_of_the_range(q, k):
-    if k == 2:  # the range of two is |z| sqrt(2)
-        expected = 2 * scipy.stats.norm.sf(q / np.sqrt(2))
-    else:
-        expected = scipy.stats.studentized_range.sf(q, k, np.inf)
-    assert range_tail(q, k) == pytest.approx(expected, rel=1e-5, abs=1e-13)
 
 
 def test_simultaneous_intervals_agree_with_multcomp(model):
