@@ -5,19 +5,14 @@ import os
 import signal
 import threading
 import time
-import warnings
 from contextlib import suppress
 
 import pytest
 from internals import OutOfTime, at_work, check_cancelled, ended_by
-from numpy.testing import assert_array_equal
 from processes import printed
-from strategies import sample
 
-import ordinal
 from ordinal._numerics import threads as pool_module
 from ordinal._numerics.threads import Pool, in_order
-from ordinal.exceptions import ConvergenceWarning
 
 
 def soon(true):
@@ -144,18 +139,6 @@ def test_calls_in_this_thread_end_with_their_time(monkeypatch):
     monkeypatch.setattr(pool_module, "start_new_thread", refuse)
     with ended_by(lambda: True), Pool(2) as pool, pytest.raises(OutOfTime):
         pool.submit(lambda i: check_cancelled(), 0)
-
-
-@pytest.mark.parametrize(
-    "fit", [ordinal.companions.fit_nnor, ordinal.companions.fit_elmor]
-)
-def test_networks_need_no_further_threads(fit, few_threads):
-    X, y = sample(1500, 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        options = {"n_hidden": 5, "max_iter": 3}
-        model, alone = (fit(X, y, **options, n_threads=n) for n in (3, 1))
-    assert_array_equal(model.decision_function(X), alone.decision_function(X))
 
 
 PRESSED = """
