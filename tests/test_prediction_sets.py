@@ -1,7 +1,5 @@
 """Conformal prediction sets: what is guaranteed, proved where rows can be counted."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,7 +17,6 @@ import ordinal
 import ordinal.sklearn
 from ordinal import conformal
 from ordinal.model_selection import Grid, select
-from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 
 class Changing:
@@ -131,14 +128,6 @@ def test_a_weight_is_a_row_written_that_often(case, by_class):
     b = conformal(oracle, P[rows], y[rows], 0.3, by_class=by_class)
     assert_allclose(a.p_values(P), b.p_values(P), rtol=1e-13)
     assert a.weights.sum() == rows.size
-
-
-def test_groups_of_one_row_are_no_groups():
-    P, y = np.random.default_rng(0).dirichlet(np.ones(4), 30), np.arange(30) % 4
-    for by_class in (False, True):
-        a = conformal(Oracle(4), P, y, 0.7, by_class=by_class)
-        b = conformal(Oracle(4), P, y, 0.7, groups=np.arange(30), by_class=by_class)
-        assert_allclose(a.p_values(P), b.p_values(P), rtol=1e-13)
 
 
 @given(judged_rows())
@@ -262,16 +251,6 @@ def test_a_frame_with_words_and_a_search():
         conformal(unfitted, X_new, y_new)
 
 
-def test_a_standardised_model_is_judged_by_its_own_thresholds():
-    (X, y), (X_new, y_new) = split_rows()
-    scaling = Standardizer.fit(X)
-    inner = ordinal.fit_svorim(scaling.transform(X), y)
-    model = PreprocessedModel(scaling, inner)
-    a = conformal(model, X_new, y_new)
-    b = conformal(inner, scaling.transform(X_new), y_new)
-    assert_array_equal(a.scores, b.scores)
-
-
 def test_a_rank_without_calibration_rows_is_in_every_set_by_class():
     P = np.random.default_rng(0).dirichlet(np.ones(4), 60)
     y = np.arange(60) % 3
@@ -319,17 +298,6 @@ def test_probabilities_that_a_model_lacks_are_refused():
     sets = conformal(model, X, y)
     with pytest.raises(ValueError, match=r"^coverage must be a number between 0"):
         sets.predict_interval(X, coverage=2)
-
-
-def test_thresholds_out_of_order_are_taken_in_order():
-    """The rank that is predicted is at the distance 0."""
-    X, y = sample(60, 4, noise=1.0)
-    model = ordinal.fit_svorim(X, y)
-    b = model.thresholds
-    model = replace(model, thresholds=b[[1, 0, 2]])
-    sets = conformal(model, X, model.predict(X), 0.5)
-    assert_array_equal(sets.scores, np.zeros(60))
-    assert_array_equal(sets.predict_interval(X)[:, 0], model.predict(X))
 
 
 @pytest.mark.parametrize("by_class", [False, True])
