@@ -334,20 +334,6 @@ def test_weights_of_rank_one_have_a_solution_in_closed_form(shape, rank):
     assert_allclose(A, best, atol=1e-3)
 
 
-@pytest.mark.slow("hundreds of steps of EM")
-@pytest.mark.parametrize("shape", [(12, 9), (20, 31)])
-def test_em_ends_where_the_slope_of_the_error_is_zero(shape):
-    """The weighted residuals are orthogonal to the rows and to the columns of A."""
-    X, gaps = random_table(*shape, 5)
-    W = np.where(np.isnan(gaps), 0, np.random.default_rng(1).random(shape))
-    A, errors, _ = low_rank(X, W, 2, 1e-13, 100_000)
-    P, _, Q = np.linalg.svd(A)
-    slope = W * (X - A)
-    size = np.sqrt(errors[-1])
-    assert_allclose(slope @ Q[:2].T, 0, atol=1e-5 * size)
-    assert_allclose(P[:, :2].T @ slope, 0, atol=1e-5 * size)
-
-
 def test_no_decomposition_is_wider_than_the_rank_asked_for(monkeypatch):
     """Nothing interrupts a call of LAPACK: that of a whole table can take minutes."""
     sizes = []
