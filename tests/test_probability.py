@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from internals import CumulativeLink, Problem, fold_shares, folds
+from internals import CumulativeLink, Problem, fold_shares
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import optimize, sparse
@@ -22,17 +22,12 @@ from ordinal import (
     fit_svorim,
     fit_tlssvor,
     kernels,
-    metrics,
 )
 from ordinal._model.folds import N_FOLDS, out_of_fold
 from ordinal._model.links import SoftmaxLink
 from ordinal._model.threshold_model import decide
 from ordinal._numerics.rows import content_hash
-from ordinal._quadratic import family
 from ordinal.companions import fit_redsvm, fit_shashua_levin
-from ordinal.exceptions import ConvergenceWarning
-from ordinal.models import Status
-from ordinal.npsvor import admm as npsvor_admm
 
 
 class Scored(NamedTuple):
@@ -258,15 +253,6 @@ def test_a_link_minimises_its_loss(softmax, data):
         slope = objective.gradient(p)[0]
         # its offsets are as good as BFGS makes them
         assert slope >= -objective.slack(p)[0] - 1e-5 * (1 + case.weight.sum())
-
-
-def test_a_fit_is_not_upset_by_rows_of_little_weight():
-    """They are many and far away, but the link is of the others."""
-    score = np.r_[np.linspace(-0.1, 0.1, 200), 20 + np.linspace(-0.1, 0.1, 40)]
-    rank = np.r_[np.zeros(200, int), 1 + np.arange(40) % 2]
-    weight = np.r_[np.full(200, 1e-6), np.ones(40)]
-    case = Scored(score, rank, weight, 3)
-    assert_allclose(case.fit(CumulativeLink)(score[200:]).mean(axis=0)[2], 0.5)
 
 
 @kinds
@@ -626,50 +612,6 @@ def test_a_rank_of_one_row_is_possible(name):
     assert P[:, 3].max() > 0
 
 
-@some_fits
-def test_a_fold_cut_short_says_so(name, monkeypatch):
-    """The model's own fit ends well, that of the second fold does not."""
-    module, solver = (
-        (npsvor_admm, "solve_admm") if name == "admm" else (family, "solve")
-    )
-    whole, reached = getattr(module, solver), []
-
-    def counted(*arguments):
-        for part in out_of_fold(*arguments):
-            reached.append(part)
-            yield part
-
-    def limited(*arguments, **options):
-        if len(reached) == 2:
-            options["max_iter"] = 1
-        return whole(*arguments, **options)
-
-    X, y = sample(60, 3)
-    plain = FITS[name](X, y)
-    assert plain.convergence.converged
-    monkeypatch.setattr(folds, "out_of_fold", counted)
-    monkeypatch.setattr(module, solver, limited)
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
-        model = FITS[name](X, y, probability=True)
-    assert len(reached) == N_FOLDS
-    c = model.convergence
-    assert c.status is Status.MAX_ITER
-    assert np.max(c.violation) > c.tol
-    assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-15)
-    assert_array_equal(model.decision_function(X), plain.decision_function(X))
-
-
-@some_fits
-def test_the_seconds_are_those_of_all_fits(name):
-    seen = []
-    X, y = sample(60, 3)
-    model = FITS[name](
-        X, y, probability=True, callback=lambda state: seen.append(state.seconds)
-    )
-    assert model.convergence.seconds >= max(seen)
-    assert len(seen) >= 1 + N_FOLDS
-
-
 @pytest.mark.parametrize("solver", ["smo", "admm"])
 def test_every_point_of_a_path_has_the_link_of_its_own_fit(solver):
     X, y = sample(90, 3, noise=1.0)
@@ -682,24 +624,3 @@ def test_every_point_of_a_path_has_the_link_of_its_own_fit(solver):
     ):
         alone = fit_npsvor(X, y, **point, **options)
         assert_allclose(model.predict_proba(new), alone.predict_proba(new), atol=1e-6)
-
-
-def test_many_ranks_do_not_flatten_probabilities():
-    """With 5 rows each, those of NPSVOR are better than those of SVORIM (RPS 0.69).
-
-    Its RPS is 0.60. It was 0.76 when the rest of a row's target was spread over all
-    ranks, and the link saw distances, which do not grow beyond the margin.
-    """
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-2, 2, (300, 2))
-    order = np.argsort(np.sin(2 * X[:, 0]) + X[:, 1])
-    y = np.empty(300, int)
-    y[order] = np.arange(300) * 40 // 300
-    fit = {"classes": range(40), "probability": True, "C": 10.0, "gamma": 0.3}
-    scores = [
-        metrics.rps(y[200:], model.predict_proba(X[200:]), labels=range(40))
-        for model in (
-            fit_npsvor(X[:200], y[:200], **fit), fit_svorim(X[:200], y[:200], **fit)
-        )
-    ]  # fmt: skip
-    assert scores[0] < scores[1]
