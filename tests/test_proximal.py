@@ -57,16 +57,6 @@ def svor_losses(method, r, C):
     )  # fmt: skip
 
 
-def npsvor_losses(k, r, C, epsilon):
-    """A tube for rank k, hinges for the others."""
-    j = np.arange(r)[:, None]
-    slope = np.where(j > k, -1.0, 1.0)
-    return of_terms(
-        np.where(j > k, 0, -C), np.where(j < k, 0, C),
-        np.where(j == k, -epsilon, slope), np.where(j == k, epsilon, slope),
-    )  # fmt: skip
-
-
 def wild_losses(rng, r=3, T=2, **keywords):
     """No paper's: any boxes and slopes, some with a kink, some without width."""
     ends = rng.choice([0.0, 0.5, 1.0, 3.0], (2, r, T))
@@ -180,28 +170,6 @@ def test_sums_are_those_of_the_formulas(seed):
     assert_allclose(sums.loss(b + 1), dense.loss(v + 1).sum(), rtol=1e-12)
 
 
-@pytest.mark.slow("thousands of rows")
-def test_the_curvature_of_many_chunks_and_tiles():
-    """More rows move than one product takes, and in some chunks none."""
-    rng, n, m = np.random.default_rng(5), 4 * CHUNK + 9, 150
-    Z, y = 0.01 * rng.normal(size=(n, m)), rng.integers(0, 3, n).astype(np.int32)
-    Z[CHUNK : 2 * CHUNK, 0] = 1e3  # far beyond their last kink
-    losses = svor_losses("svorim", 3, 1.0)
-    one, two = (sums_of(Z, y, losses, n_threads=k) for k in (1, 2))
-    w, b = np.eye(m)[0], np.array([-0.1, 0.2])
-    for sums in (one, two):
-        sums.at(w, b, 0.5)
-    v = b - (Z @ w)[:, None]
-    inside = np.abs(v) < 1  # from g = 0, by a step 0.5 to a box of width 1
-    A = np.concatenate([np.repeat(Z, 2, axis=0), -np.tile(np.eye(2), (n, 1))], axis=1)
-    expected = A.T @ (inside.ravel()[:, None] * A)
-    assert inside.any(axis=1).sum() > CHUNK
-    assert not inside[CHUNK : 2 * CHUNK].any()
-    found = np.tril(one.curvature(1.0))
-    assert_allclose(found, np.tril(expected), atol=1e-9 * np.abs(expected).max())
-    assert_array_equal(found, np.tril(two.curvature(1.0)))
-
-
 @pytest.mark.parametrize("ordered", [False, True])
 @pytest.mark.parametrize("seed", range(8))
 def test_thresholds_are_the_best(seed, ordered):
@@ -221,22 +189,6 @@ def test_thresholds_are_the_best(seed, ordered):
     )
     assert dense.primal(w, b) <= least + 1e-9 * max(1, least)
     assert not ordered or (np.diff(b) >= 0).all()
-
-
-def test_thresholds_with_a_price_and_where_many_are_best():
-    y = np.array([0, 1], np.int32)
-    priced, free = svor_losses("redsvm", 2, 1.0), svor_losses("svorim", 2, 1.0)
-    for losses, expected in ((priced, 0.0), (free, 0.5)):
-        sums = sums_of(np.array([[-3.0], [4.0]]), y, losses)
-        sums.at(np.ones(1), np.zeros(1), 1.0)
-        b = best_thresholds(sums.loss_slopes, losses, np.array([7.0]))
-        assert_allclose(b, expected, atol=1e-12)  # all from -2 to 3 cost nothing
-    sums = sums_of(np.array([[3.0], [4.0]]), y, priced)
-    sums.at(np.ones(1), np.zeros(1), 1.0)
-    # max(0, 4 - b) + max(0, b - 3) + b^2 / 2 has slope b - 1 below 3
-    assert_allclose(
-        best_thresholds(sums.loss_slopes, priced, np.zeros(1)), 1.0, atol=1e-12
-    )
 
 
 @pytest.mark.parametrize("method", SVOR)
@@ -273,44 +225,6 @@ def test_the_exact_solver_agrees_where_the_order_binds(C):
     assert (np.diff(found.b) < 1e-9).any()  # it does bind
     assert found.primal >= exact.convergence.dual * (1 - 1e-9)
     assert found.dual <= exact.convergence.primal * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("C", [0.1, 100.0])
-def test_npsvor_agrees(C):
-    Z, y = made()
-    exact = ordinal.fit_npsvor(
-        Z @ Z.T, y, C=C, C2=C, epsilon=0.1, kernel="precomputed", tol=1e-5
-    )
-    for k, part in enumerate(exact.convergence.parts):
-        found = fit(sums_of(Z, y, npsvor_losses(k, 4, C, 0.1)), 1e-6)
-        assert found.dual <= part.primal + 1e-9 * part.primal
-        assert part.dual <= found.primal * (1 + 1e-9)
-        assert found.status is Status.CONVERGED
-
-
-@pytest.mark.parametrize("far", [-1e3, -10.0, 0.0, 10.0, 1e3])
-def test_thresholds_on_which_no_multiplier_depends_find_back(far):
-    """The sum is nearly flat far behind its minimum."""
-    Z, y = made(n=60, r=4, m=12)
-    losses = npsvor_losses(0, 4, 1.0, 0.1)
-    table = losses.table.copy()
-    table[1:, :, :2] *= 90  # the ends of the boxes of all ranks but the own one
-    heavy = Losses(table, False, np.zeros(1))
-    sums = sums_of(Z, y, heavy)
-    begin = cold(sums.m, heavy, np.array([far]))
-    found = fit(sums, 1e-6, begin)
-    assert found.status is Status.CONVERGED
-    assert found.n_iter <= 60
-    assert found.rel_gap <= 1e-6
-
-
-def test_a_dual_value_is_of_no_negative_multiple():
-    Z, y = made()
-    sums = sums_of(Z, y, npsvor_losses(1, 4, 1.0, 5.0))
-    point = sums.at(np.zeros(sums.m), np.array([-8.0]), 1.0)
-    assert point.costs.sum() > 0  # of the tube alone, as no hinge has a slope there
-    keep = shares(sums.losses, point.sides, np.zeros(0))
-    assert dual_value(sums.losses, point, np.ones_like(keep), point.back) == 0
 
 
 def machines(rng, n):
