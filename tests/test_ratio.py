@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ratio_probabilities, slope, slopes
@@ -147,21 +146,6 @@ def test_derivatives_are_those_of_the_loss(family, link):
     assert -end.value * design.total < model.loglik
 
 
-@families
-def test_weights_are_rows_and_two_ranks_are_a_binary_regression(family):
-    model = fit_ratio(
-        MADE.X, MADE.y, sample_weight=MADE.weight, family=family, tol=1e-9
-    )
-    rows = np.repeat(np.arange(120), MADE.weight.astype(int))[::-1]
-    repeated = fit_ratio(MADE.X[rows], MADE.y[rows], family=family, tol=1e-9)
-    assert_allclose(repeated.parameters, model.parameters, atol=1e-9)
-    two = MADE.y > 1
-    binary, pom = fit_ratio(MADE.X, two, family=family), ordinal.fit_pom(MADE.X, two)
-    assert_allclose(binary.parameters, pom.parameters, atol=1e-8)
-    assert_allclose(binary.covariance, pom.covariance, rtol=1e-6, atol=1e-10)
-    assert binary.loglik == pytest.approx(pom.loglik)
-
-
 @pytest.mark.parametrize("backward", [False, True])
 def test_a_stopping_model_is_a_binary_regression_of_stages(backward):
     X, y = MADE.X, MADE.y
@@ -178,22 +162,6 @@ def test_a_stopping_model_is_a_binary_regression_of_stages(backward):
     model = fit_ratio(X, y, family=family, link="probit", tol=1e-9)
     assert_allclose(model.coef, binary.coef[:3], atol=1e-8)
     assert model.loglik == pytest.approx(binary.loglik)
-
-
-def test_tables_formulas_files_and_absent_ranks(tmp_path):
-    table = pd.DataFrame({"a": MADE.X[:, 0], "b": list("xyz" * 40), "y": MADE.y})
-    model = fit_ratio("y ~ a * b", table, family="adjacent", classes=[0, 1, 2, 7, 3])
-    assert model.coef_names == ("a", "b[y]", "b[z]", "a:b[y]", "a:b[z]")
-    assert (model.predict_proba(table)[:, 3] == 0).all()
-    model.save(tmp_path / "m.npz")
-    loaded = ordinal.load(tmp_path / "m.npz")
-    assert_allclose(loaded.predict_proba(table), model.predict_proba(table))
-    assert loaded.family == "adjacent"
-    assert "adjacent" in model.summary()
-    assert model.table()["name"][-1] == "a:b[z]"
-    with pytest.raises(ValueError, match="training rows"):
-        loaded.marginal_effects()
-    assert loaded.marginal_effects(table)["effect"].sum() == pytest.approx(0)
 
 
 @families
@@ -560,22 +528,6 @@ def test_points_of_a_path_are_single_fits_with_subgradients(family, link, ratio)
     g = naive_loss(family, link, path.thresholds[0], none, y, weight)[1]
     largest = np.abs(g.sum(axis=1) @ X).max()
     assert path.lambdas[0] * ratio == pytest.approx(largest, rel=1e-9)
-
-
-def test_a_path_of_reversed_ranks_exchanges_the_directions(tmp_path):
-    X, y, _ = noisy_rows()
-    options = {"nominal": [2], "n_lambdas": 4, "smallest": 0.05, "tol": 1e-11}
-    for family, other in (("adjacent", "adjacent"), ("stopping", "backward")):
-        one = ordinal.fit_pom_path(X, y, family=family, **options)
-        sparse = csr_array(X)
-        reverse = ordinal.fit_pom_path(sparse, y.max() - y, family=other, **options)
-        assert_allclose(reverse.lambdas, one.lambdas, rtol=1e-9)
-        assert_allclose(reverse.coefs, -one.coefs, atol=1e-6)
-        assert_allclose(reverse.thresholds, -one.thresholds[:, ::-1], atol=1e-6)
-    one.save(tmp_path / "path")
-    loaded = ordinal.load(tmp_path / "path")
-    assert loaded.model(2).family == "stopping"
-    assert_array_equal(loaded.model(2).predict(X), one.model(2).predict(X))
 
 
 def scores_of(model):
