@@ -14,10 +14,9 @@ from strategies import sample
 import ordinal
 from ordinal import metrics
 from ordinal.__main__ import main
-from ordinal.model_selection import Grid, nested, stratified_holdout
+from ordinal.model_selection import Grid, nested
 from ordinal.model_selection.scoring import Gain, Loss
 from ordinal.prediction_sets import cross_conformal
-from ordinal.preprocessing import Standardizer
 from ordinal.sklearn import LAT, POM, SVORIM, scorer
 
 X, Y = sample(90, 3, noise=0.5)
@@ -121,16 +120,6 @@ def test_a_partial_of_a_metric_is_weighted_and_named_by_its_options():
         SEARCH(scoring=("kappa", "qwk"))
 
 
-def test_estimators_score_by_functions_too():
-    model = POM(scoring=scorer(hits, greater_is_better=True)).fit(X, Y)
-    assert model.score(X, Y) == hits(Y, model.predict(X))
-    assert POM(scoring="qwk").fit(X, Y).score(X, Y) == metrics.kappa(
-        Y, model.predict(X), labels=model.ranks_
-    )
-    minus = POM(scoring=other.mean_absolute_error).fit(X, Y).score(X, Y)
-    assert minus == -metrics.mae(Y, model.predict(X))
-
-
 def test_no_winner_without_a_finite_mean():
     folds = folds_without_a_rank()
     result = ordinal.compare(
@@ -154,19 +143,6 @@ def test_no_winner_without_a_finite_mean():
     with pytest.raises(ValueError, match="none is best"):
         result.plot()
     assert result.refit("pom").classes.tolist() == [0, 1, 2, 3]
-
-
-def test_a_score_of_nan_names_no_winner():
-    def undefined(true, predicted):
-        return float("nan")
-
-    result = ordinal.compare(
-        X, Y, methods=["constant-mode", "pom"], cv=2, scoring=undefined,
-        greater_is_better=True,
-    )  # fmt: skip
-    assert "undefined is nan in folds 1, 2 of 2 for constant-mode, pom." in repr(result)
-    with pytest.raises(ValueError, match="none is best"):
-        result.best  # noqa: B018
 
 
 def test_searches_say_that_they_scored_infinity_and_why():
@@ -213,17 +189,6 @@ def test_estimators_score_numbers_that_a_fold_lacks(make, labels):
     for name in ("mae", "amae", "kappa", "accuracy"):
         of = make(scoring=name).fit(OF_RARE[train], y[train])
         assert np.isfinite(of.score(OF_RARE[test], y[test]))
-
-
-def test_unknown_labels_without_an_order_are_still_refused():
-    model = POM(classes=[2, 0, 1]).fit(X, Y)  # the numbers are names here
-    with pytest.raises(ValueError, match="not among"):
-        model.score(X, np.where(Y == 2, 7, Y))
-    words = POM(classes=["low", "mid", "top"]).fit(
-        X, np.array(["low", "mid", "top"])[Y]
-    )
-    with pytest.raises(ValueError, match="not among"):
-        words.score(X, np.where(Y == 2, "tip", "low"))
 
 
 def test_weights_of_classes_that_a_fold_lacks():
@@ -295,21 +260,6 @@ def test_models_keep_the_rule_in_files(tmp_path):
     assert plain.model.model.rule is None
     assert plain.model.model.link is None  # which would take five more fits
     assert_array_equal(plain.predict(X), by_threshold)
-
-
-def test_paths_are_scored_by_the_rule():
-    """Where the test sets overlap, every fit has a link from folds of its own."""
-    splits = stratified_holdout(Y, 2, test_size=0.6, rng=0)
-    options = {"search": {"C": [0.1, 10.0]}, "cv": splits, "n_threads": 1}
-    found = ordinal.select("svorim", X, Y, rule="mode", **options)
-    for point, scores in zip(found.points, found.scores, strict=True):
-        for score, (train, test) in zip(scores, found.splits, strict=True):
-            model = ordinal.fit_svorim(
-                X[train], Y[train], preprocess=Standardizer, probability=True, **point
-            )
-            labels = model.predict(X[test], rule="mode")
-            assert score == pytest.approx(metrics.mae(Y[test], labels))
-            assert (labels != model.predict(X[test])).any()
 
 
 def test_rules_without_probabilities():
