@@ -154,16 +154,6 @@ def test_a_fit_with_preprocess_is_the_model_of_the_search(method, preprocess, tm
         assert np.asarray(ours).tobytes() == np.asarray(theirs).tobytes()
 
 
-def test_the_search_takes_the_class_that_it_uses_by_default():
-    X, space = FRAME[["acid", "sweet"]], Grid(C=[1.0, 10.0])
-    found, same = (
-        select(ordinal.fit_svorim, X, Y, search=space, **how)
-        for how in ({}, {"preprocess": Standardizer})
-    )
-    assert_array_equal(found.scores, same.scores)
-    assert_array_equal(found.preprocessor.mean, same.preprocessor.mean)
-
-
 @pytest.mark.parametrize("run", [select, nested, ordinal.cross_conformal])
 def test_features_are_not_preprocessed_twice(run):
     fixed = partial(ordinal.fit_svorim, preprocess=Standardizer)
@@ -248,18 +238,6 @@ def test_proportional_odds_leave_out_a_level_and_others_do_not(levels):
         model = PreprocessedModel.fit(fit, X, Y, preprocess=how)
         assert columns_of(model)[2:] == all_of_them
     assert how.fit(X).feature_names_out[2:] == all_of_them
-
-
-@pytest.mark.parametrize("drop_first", [False, True])
-def test_the_caller_decides_on_the_first_level(drop_first):
-    how = TablePreprocessor(drop_first=drop_first)
-    expected = how.fit(FRAME)
-    assert ("colour[red]" in expected.feature_names_out) is not drop_first
-    for fit in (ordinal.fit_svorim, ordinal.companions.fit_lat):
-        model = fit(FRAME, Y, preprocess=how)
-        assert columns_of(model) == expected.feature_names_out
-    Z = expected.transform(FRAME)
-    assert Z.shape[1] == len(expected.feature_names_out)
 
 
 def test_what_means_nothing_to_a_method_is_left_out():
@@ -358,17 +336,6 @@ def test_a_raw_table_is_preprocessed_by_default(fit):
     assert columns_of(found.model) == columns_of(asked.model)
     assert_array_equal(found.predict(FRAME), asked.predict(FRAME))
     assert found.feature_names == tuple(FRAME.columns)
-
-
-def test_numbers_are_only_standardised_by_default():
-    numbers = FRAME[["acid"]]
-    assert not numbers.isna().any(axis=None)
-    found = select("svorim", numbers, Y, search={"C": [1.0]}, cv=2)
-    assert isinstance(found.preprocessor, Standardizer)
-    model = ordinal.cross_conformal(ordinal.fit_svorim, FRAME, Y, 0.8, cv=2, C=1.0)
-    assert model.model.preprocessor.feature_names == tuple(FRAME.columns)
-    tested = nested("svorim", FRAME, Y, search={"C": [1.0]}, outer=1, cv=2)
-    assert not tested.failures
 
 
 def test_columns_that_nothing_takes_are_named():
