@@ -17,17 +17,15 @@ from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import registered
 from scipy import sparse
-from sklearn.compose import make_column_transformer
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.feature_selection import RFE, SelectFromModel
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import (
     GridSearchCV,
-    cross_val_score,
     cross_validate,
 )
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
@@ -301,24 +299,6 @@ def test_weights_and_the_order_of_rows_are_nothing_to_the_last_bit(method, seed)
     assert_array_equal(proba(halves, weight[halves] / 2), P)
 
 
-def test_rows_known_by_number_stay_where_they_are():
-    X, y = rows(40)
-    X[7] = X[3]
-    for basis in ([3, 10, 30], np.array([3, 10, 30])):
-        estimator = estimators.TLSSVOR(basis=basis).fit(X, y)
-        assert_array_equal(estimator.model_.support, X[basis])
-        support = SVORIM(basis=basis).fit(X, y).model_.support
-        assert_array_equal(np.sort(support, axis=0), np.sort(X[basis], axis=0))
-    K = X @ X.T
-    kernel = SVORIM(kernel="precomputed", tol=1e-9).fit(K, y)
-    assert kernel.model_.support.max() < 40
-    assert kernel.__sklearn_tags__().input_tags.pairwise
-    D = SVORIM(kernel="linear", tol=1e-9).fit(X, y).decision_function(X)
-    assert_allclose(kernel.decision_function(K), D, atol=1e-6)
-    scores = cross_val_score(SVORIM(kernel="precomputed"), K, y)
-    assert scores.mean() > -0.5
-
-
 @pytest.mark.parametrize(
     "basis", [("random", 5), ("cholesky", 5), np.eye(3), sparse.csr_array(np.eye(3))]
 )
@@ -373,24 +353,6 @@ def table(kind, n=90):
     return X, y
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_frames_go_into_xofm_as_they_are(kind):
-    X, y = table(kind)
-    estimator = XOFM(classes=WORDS).fit(X, y)
-    assert estimator.n_features_in_ == 2
-    assert_array_equal(estimator.feature_names_in_, ["size", "colour"])
-    assert_array_equal(estimator.model_.feature_names, ["size", "colour"])
-    assert -estimator.score(X, y) < 0.25
-    labels = estimator.predict(X)
-    assert_array_equal(estimator.predict(X[["colour", "size"]]), labels)
-    both = X.assign(more=1) if kind == "pandas" else X.with_columns(more=pl.lit(1))
-    assert_array_equal(estimator.predict(both), labels)
-    with pytest.raises(ValueError, match="X has no column 'colour', which the model"):
-        estimator.predict(X[["size"]])
-    scores = cross_val_score(XOFM(classes=WORDS), X, y)
-    assert scores.mean() > -0.5
-
-
 def test_pom_leaves_rows_out_that_lack_values_if_asked_to():
     X, y = table("pandas")
     y[::5] = "mid"
@@ -411,16 +373,6 @@ def test_pom_leaves_rows_out_that_lack_values_if_asked_to():
     assert_array_equal(numbers.predict(rows[known]).shape, (known.sum(),))
 
 
-def test_words_in_an_array_are_categories_if_named():
-    X, y = table("pandas")
-    rows = X.astype(object).to_numpy()
-    estimator = XOFM(classes=WORDS, categorical=[1]).fit(rows, y)
-    frame = XOFM(classes=WORDS).fit(X, y)
-    assert_array_equal(estimator.predict(rows), frame.predict(X))
-    with pytest.raises(ValueError, match="could not convert string to float"):
-        XOFM(classes=WORDS).fit(rows, y)
-
-
 @pytest.mark.parametrize(
     "name",
     ["mze", "mae", "amae", "mmae", "oci", "accuracy", "accuracy_off", "gmsec", "kappa"],
@@ -435,15 +387,6 @@ def test_scorers_are_the_metrics_with_a_sign(name):
     sign = 1 if name in ("accuracy", "accuracy_off", "gmsec", "kappa") else -1
     assert scorer(name)(estimator, X, y, sample_weight=weight) == sign * value
     assert estimator.set_params(scoring=name).score(X, y, weight) == sign * value
-
-
-@pytest.mark.parametrize("name", ["rps", "log_loss"])
-def test_scorers_of_probabilities_take_probabilities(name):
-    X, y = rows()
-    estimator = GPOR(max_iter=20, tol=1.0).fit(X, y)
-    value = getattr(metrics, name)(y, estimator.predict_proba(X), labels=[0, 1, 2])
-    assert scorer(name)(estimator, X, y) == -value
-    assert cross_val_score(estimator, X, y, scoring=scorer(name), cv=3).shape == (3,)
 
 
 @pytest.mark.parametrize("wrap", [lambda e: e, make_pipeline], ids=["alone", "last"])
@@ -504,28 +447,6 @@ def test_weights_are_routed():
             )
             scores[name] = found["test_score"]
         assert not np.array_equal(scores["plain"], scores["asked"])
-
-
-def test_a_pipeline_of_a_frame_with_words_is_searched():
-    X, y = table("pandas")
-    X["size"] = X["size"].fillna(0.0)
-    coded = make_column_transformer(
-        (StandardScaler(), ["size"]),
-        (OneHotEncoder(sparse_output=False), ["colour"]),
-        verbose_feature_names_out=False,
-    )
-    pipe = make_pipeline(coded, SVORIM(classes=WORDS)).set_output(transform="pandas")
-    grid = {"svorim__C": [0.01, 10.0], "svorim__gamma": [0.1, 1.0]}
-    search = GridSearchCV(pipe, grid, cv=3).fit(X, y)
-    assert search.best_params_["svorim__C"] == 10.0
-    assert_array_equal(search.classes_, sorted(WORDS))
-    assert_array_equal(search.best_estimator_[-1].ranks_, WORDS)
-    names = ["size", "colour_red", "colour_rose", "colour_white"]
-    assert_array_equal(search.best_estimator_[-1].feature_names_in_, names)
-    assert search.score(X, y) > -0.2
-    assert search.best_score_ == pytest.approx(
-        cross_val_score(pipe.set_params(**search.best_params_), X, y, cv=3).mean()
-    )
 
 
 def test_feature_selectors_find_the_coefficients_of_the_columns():
