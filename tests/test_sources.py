@@ -121,18 +121,6 @@ def test_moments_do_not_depend_on_blocks():
     assert np.all(np.abs(joined.mean - whole.mean) <= 1e-13 * unit)
 
 
-@given(st.lists(st.integers(-3, 3), min_size=2, max_size=12), st.integers(1, 11))
-def test_joined_moments_are_those_of_all_rows(values, cut):
-    X = np.ldexp(1.0, np.array(values) * 300)[:, None] * np.array([1.0, -1.0, 0.0])
-    w = 1.0 + np.arange(len(X)) % 3
-    cut = min(cut, len(X) - 1)
-    parts = [Moments.from_rows(X[:cut], w[:cut]), Moments.from_rows(X[cut:], w[cut:])]
-    mean, scale = parts[0].joined(parts[1]).mean_and_scale()
-    whole = Standardizer.fit(X, w)
-    np.testing.assert_allclose(mean, whole.mean, rtol=1e-12)
-    np.testing.assert_allclose(scale, whole.scale, rtol=1e-12)
-
-
 def bad_block(change, number=69, rows=10):
     """A source of 100 blocks of which one is changed."""
 
