@@ -89,23 +89,6 @@ def sloped(n=200):
     return pd.DataFrame({"y": np.digitize(score, [-1, 0, 1]), "x": x, "z": z})
 
 
-def test_effects_average_over_splines():
-    data = sloped()
-    model = ordinal.fit_pom("y ~ ns(np.log(x + 1), df=3) * z", data)
-    effects = model.marginal_effects()
-    of_x = effects["name"] == "x"
-    h, up, down = 1e-5, data.copy(), data.copy()
-    up["x"] += h
-    down["x"] -= h
-    change = model.predict_proba(up).mean(axis=0) - model.predict_proba(down).mean(
-        axis=0
-    )
-    assert_allclose(effects["effect"][of_x], change / (2 * h), rtol=1e-4, atol=1e-8)
-    other = ordinal.fit_pom("y ~ cr(x, df=3) * z", data)
-    test = inference.wald_test(other)
-    assert list(test["dof"]) == [3, 1, 3]
-
-
 @pytest.mark.parametrize(
     ("term", "message"),
     [
