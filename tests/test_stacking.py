@@ -191,15 +191,6 @@ def test_members_without_weight_are_dropped():
     assert model.members["rps"].argmax() == 0
 
 
-def test_the_default_tunes_and_beats_its_members():
-    X, y = sample(120)
-    model = fit_stacking(X, y, ["pom", "svorim", "xofm"], rng=0)
-    assert model.params[1].keys() == {"C", "gamma"}
-    assert model.pool_score <= model.members["rps"].min() + 1e-9
-    assert {"median", "cost"} <= set(model._rules)
-    assert model.pool_score == pytest.approx(model.convergence.primal)
-
-
 # Symmetries and crossings
 
 
@@ -244,21 +235,6 @@ def test_a_rank_of_one_row_spoils_no_calibration(name):
     assert model.pool_score < 0.9 * metrics.rps(rare, np.tile(constant, (90, 1)))
 
 
-def test_functions_that_lose_a_rank_keep_the_others():
-    X, y = sample(60)
-
-    def own(X, y):
-        return fit_pom(X, y)
-
-    both = fit_stacking(
-        X, y, {"own": own, "pom": "pom"}, classes=[-1, 0, 1, 1.5, 2], tune=False
-    )
-    P = both.predict_proba(X)
-    assert_allclose(P[:, [0, 3]], 0, atol=1e-12)
-    assert_allclose(both.weights, 0.5, atol=0.01)  # they differ by rounding alone
-    assert_allclose(P[:, [1, 2, 4]], fit_pom(X, y).predict_proba(X), atol=1e-6)
-
-
 def test_sparse_and_mapped_rows(tmp_path):
     X, y = sample(60)
     np.save(tmp_path / "X.npy", X)
@@ -282,17 +258,6 @@ def test_class_weights_are_passed_or_refused():
     assert (plain.predict_proba(X) != heavy.predict_proba(X)).any()
     with pytest.raises(TypeError, match="class_weight is no argument of gpor-ep"):
         fit_stacking(X, y, ["svorim", "gpor-ep"], class_weight="balanced")
-
-
-def test_class_weights_of_a_member_are_its_own():
-    """The pool counts rows by its own argument, whichever member comes first."""
-    X, y = sample()
-    heavy = partial(ordinal.fit_svorim, class_weight={2: 9.0})
-    both = {"heavy": heavy, "pom": "pom"}
-    a = fit_stacking(X, y, both, tune=False)
-    b = fit_stacking(X, y, dict(reversed(both.items())), tune=False)
-    assert_allclose(a.weights, b.weights[::-1], atol=1e-9)
-    assert_allclose(a.scores, b.scores[::-1], rtol=1e-12)
 
 
 def test_class_weights_count_in_calibration_and_score():
@@ -353,20 +318,6 @@ def test_a_member_that_fails_is_left_out_and_named():
     assert model.methods == ("pom",)
     with pytest.raises(ValueError, match="no luck"):
         fit_stacking(X, y, {"fails": fails}, tune=False)
-
-
-def test_fits_end_with_the_time(monkeypatch):
-    X, y = sample()
-    seen = []
-
-    def timed(X, y, *, classes=None, max_time=None):
-        seen.append(max_time)
-        return fit_pom(X, y, classes=classes)
-
-    fit_stacking(X, y, {"timed": timed}, max_time=1000.0)
-    assert len(seen) == 6
-    assert all(700 < left < 800 for left in seen[:5])
-    assert 800 < seen[5] <= 1000
 
 
 @pytest.mark.parametrize(
@@ -464,14 +415,6 @@ def test_the_command_fits_predicts_and_compares(tmp_path, capsys):
     compare = ["compare", data, *layout, "--folds", "2", "--methods", "stacking", "pom"]
     assert not main([*compare, "--set", f"stacking.{members}"])
     assert "stacking" in capsys.readouterr().out
-
-
-def test_all_methods_are_without_the_pool_of_them():
-    from ordinal.comparison.methods import chosen_fits
-
-    for names in ("all", None):
-        assert "stacking" not in chosen_fits(names, 100)
-    assert chosen_fits(["stacking"], 100) == {"stacking": fit_stacking}
 
 
 def test_the_error_of_a_comparison_is_nested():
