@@ -375,24 +375,6 @@ def test_the_primal_value_is_that_of_the_model_on_a_basis():
         assert part.rel_gap <= 1e-3
 
 
-@pytest.mark.parametrize(
-    ("fit", "options", "message"),
-    [
-        (fit_svc, {"decomposition": "pairs"}, "^decomposition must be one of 'one_vs_"),
-        (fit_svc, {"decomposition": None}, "^decomposition must be one of 'one_vs_one"),
-        (fit_svr, {"thresholds": "best"}, "^thresholds must be one of 'rounded', 'fit"),
-        (fit_svr, {"epsilon": -0.1}, "^epsilon must be"),
-        (fit_svr, {"epsilon": np.nan}, "^epsilon must be"),
-        (fit_cssvc, {"C": 0.0}, "^C must be"),
-        (fit_svmop, {"max_iter": 0}, "^max_iter must be"),
-    ],
-)
-def test_arguments_are_checked_before_the_work(fit, options, message):
-    X, y = sample(20, 3)
-    with pytest.raises((TypeError, ValueError), match=message):
-        fit(X, y, callback=lambda state: pytest.fail("work was done"), **options)
-
-
 def test_a_link_that_is_not_of_the_model_is_refused(tmp_path):
     X, y = sample(60, 3)
     votes, parts = (f(X, y, probability=True) for f in (fit_svc, fit_svmop))
