@@ -26,7 +26,6 @@ from ordinal.preprocessing import (
 
 nan = float("nan")
 RNG = np.random.default_rng(0)
-PLAIN = TablePreprocessor(standardize=False)
 
 
 def wines(n=60, seed=0):
@@ -134,18 +133,6 @@ def test_weight_is_a_repeat_count(rows, impute):
     assert_allclose(fills(a), fills(b), rtol=1e-12)
     kept = table[np.array(w) > 0]
     assert_allclose(a.transform(kept), b.transform(kept), rtol=1e-9, atol=1e-9)
-
-
-def test_gaps_are_filled_with_what_is_asked_for():
-    column = np.array([[nan], [1], [1], [2], [4], [nan]])
-    for impute, value in (("median", 1.5), ("mean", 2.0), ("most_frequent", 1.0)):
-        how = TablePreprocessor(impute=impute, indicator=False, standardize=False)
-        coding = how.fit(column)
-        assert coding.transform(column)[0, 0] == value
-        X = np.where(RNG.random((30, 3)) < 0.3, nan, RNG.normal(size=(30, 3)))
-        reference = {"median": np.nanmedian, "mean": np.nanmean}.get(impute)
-        if reference:
-            assert_allclose(fills(how.fit(X)), reference(X, axis=0))
 
 
 def test_columns_without_a_value_are_zero_and_warned_of_once():
@@ -353,51 +340,9 @@ def test_a_column_that_names_the_rows_may_be_chosen():
     select(ordinal.fit_xofm, X, y, search=space, cv=2, categorical=["id"], max_iter=1)
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
-def test_rows_that_all_differ_are_predicted_and_merged():
-    X, y = identified(42, 5)
-    new = identified(60, 60)[0]
-    ordinal.fit_svorim(X, y, preprocess=TablePreprocessor()).predict(new)
-    ordinal.fit_xofm(X, y, max_iter=1).predict(new)
-    X, y = identified(90, 30)
-    X["age"], y = 1.0, (np.arange(90) % 30) % 2  # 30 rows that differ
-    ordinal.sklearn.XOFM(max_iter=200).fit(X, y)
-
-
 def fitted(fit=ordinal.fit_svorim, **options):
     frame, y = wines()
     return frame, y, PreprocessedModel.fit(fit, frame, y, **options)
-
-
-def test_a_model_behind_a_preprocessor_takes_raw_rows():
-    frame, _, model = fitted(ordinal.fit_gpor)
-    Z = model.preprocessor.transform(frame)
-    assert_array_equal(model.predict_proba(frame), model.model.predict_proba(Z))
-
-    frame, _, model = fitted(ordinal.fit_xofm, monotone={"alcohol": 1})
-    Z = model.preprocessor.transform(frame)
-    assert model.model.monotone.tolist() == [1] + [0] * 8
-    U = model.model.contributions(Z).values.sum(axis=1)
-    assert_allclose(U, model.decision_function(frame))
-    with pytest.raises(TypeError, match="a XofmModel has no cumulative_proba"):
-        model.cumulative_proba(frame)
-
-
-@pytest.mark.parametrize("name", ["importance", "coef", "thresholds", "disorder"])
-def test_attributes_of_the_features_are_those_of_the_model_within(name):
-    """They would be read as statements about the columns of the table."""
-    assert not hasattr(fitted(ordinal.fit_xofm)[2], name)
-
-
-def test_weights_are_those_of_the_preprocessor_too():
-    frame, y = wines()
-    w = np.where(np.arange(60) < 40, 1.0, 0.0)
-    model = PreprocessedModel.fit(ordinal.fit_svorim, frame, y, sample_weight=w, C=2.0)
-    alone = PreprocessedModel.fit(ordinal.fit_svorim, frame[:40], y[:40], C=2.0)
-    assert_array_equal(model.predict(frame), alone.predict(frame))
-    assert_allclose(
-        model.decision_function(frame), alone.decision_function(frame), atol=5e-3
-    )
 
 
 @pytest.mark.parametrize(
