@@ -211,20 +211,6 @@ def test_psi_never_rises(case):
     assert model.convergence.n_iter >= len(values)
 
 
-def plain_case(X, y, *, u=2.0, C=1.0, kernel=RBF, eta=0.1):
-    weight = np.ones(len(y))
-    X = np.asarray(X, dtype=float)
-    return TlsCase(X, np.asarray(y), max(y) + 1, kernel, C, u, eta, weight)
-
-
-def test_disordered_thresholds_are_reported():
-    X, y = [[0.0], [1.0], [2.0], [1.0]], [0, 1, 2, 0]
-    with pytest.warns(DisorderedThresholdsWarning, match="^fit_tlssvor: .* is above"):
-        model = fit_tlssvor(X, y, u=0.5, kernel="linear")
-    assert model.disorder == ("0|1 at 0.6444 is above 1|2 at 0.0000",)
-    assert model.threshold_names == ("0|1", "1|2")
-
-
 @pytest.mark.parametrize("u", [np.inf, 1.5])
 @pytest.mark.parametrize("basis", ["row numbers", "rows"])
 def test_a_basis_states_the_problem_of_fewer_columns(u, basis, tmp_path):
@@ -284,43 +270,6 @@ def test_what_is_kept_changes_no_byte(cache_mb):
     assert solution(a) == solution(b)
 
 
-def test_predictions_and_kernels_are_those_of_the_paper():
-    """The first rank whose threshold the score does not reach; the last if none."""
-    X, y = sample(60, 4)
-    model = fit_tlssvor(X, y)
-    f = model.decision_function(X)
-    below = np.column_stack([f[:, None] < model.thresholds, np.ones(60)])
-    assert_array_equal(model.predict(X), below.argmax(axis=1))
-    a, b = (fit_tlssvor(X, y, u=u) for u in (np.inf, 50.0))
-    assert_array_equal(a.coef, b.coef)
-    assert a.convergence.primal == b.convergence.primal
-    X, y = sample(60, 3)
-    model = fit_tlssvor(X, y, kernel=lambda A, B: -(A @ B.T))
-    expected = fit_tlssvor(X, y, kernel="linear")
-    assert_allclose(model.coef, -expected.coef, atol=1e-9)
-
-
-@pytest.mark.parametrize("max_iter", [1, 2, 9])
-def test_max_iter_ends_a_fit_at_the_u_that_was_asked_for(max_iter):
-    X, y = sample(80, 3, noise=2.0)
-    case = plain_case(X, y, u=1.0, C=30.0)
-    message = (
-        rf"^fit_tlssvor: max_iter after {max_iter} steps, violation .*e[+-]\d+ against "
-        r"tol .*; raise max_iter or tol$"
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DisorderedThresholdsWarning)
-        with pytest.warns(ConvergenceWarning, match=message) as caught:
-            model = fit_tlssvor(X, y, max_iter=max_iter, **case.options)
-    caught = [w for w in caught if w.category is ConvergenceWarning]
-    assert [w.filename for w in caught] == [__file__]
-    c = model.convergence
-    assert (c.status, c.n_iter) == (Status.MAX_ITER, max_iter)
-    psi, x = oracle(case, model)
-    assert_allclose(c.primal, psi(x), rtol=1e-12)
-    assert c.primal <= psi(0 * x)
-
-
 @pytest.mark.parametrize("u", [np.inf, 1.5])
 def test_an_unreachable_tolerance_stalls(u):
     X, y = sample(100, 3)
@@ -348,12 +297,7 @@ X2 = [[0.0], [1.0]]
     [
         ({"eta": 0.0}, "eta must be a number between 0 and 1, got 0.0"),
         ({"eta": 1.0}, "eta must be a number between 0 and 1, got 1.0"),
-        ({"eta": "a"}, "eta must be a number between 0 and 1, got 'a'"),
-        ({"eta": np.nan}, "eta must be a number between 0 and 1, got nan"),
         ({"u": 0.2}, "u must be a number above 2 eta = 0.2, got 0.2"),
-        ({"u": -np.inf}, "u must be a number above 2 eta = 0.2, got -inf"),
-        ({"u": np.nan}, "u must be a number above 2 eta = 0.2, got nan"),
-        ({"u": True}, "u must be a number above 2 eta = 0.2, got True"),
         ({"u": None, "eta": 0.5}, "u must be a number above 2 eta = 1, got None"),
         ({"basis": 3}, "basis must be at most 2, the rows of positive weight, got 3"),
         ({"basis": ("kmeans++", 3)}, "basis must be at most 2, the rows of positive"),
