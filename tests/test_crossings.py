@@ -23,7 +23,7 @@ from the registry, the door by which the table reaches it, and the change.
 
 Rows in another order are the subject of test_row_order.py, and arrays instead of named
 columns that of test_unnamed_columns.py: both go through the registry, too. The fuzzer
-draws the relations of `RELATIONS` without an end (tools/fuzz/crossings.py).
+draws the relations of `RELATIONS` without an end (tools/fuzz/families/crossings.py).
 """
 
 import csv

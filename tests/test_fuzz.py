@@ -44,11 +44,12 @@ def test_relations_are_those_of_the_tests(fuzz, monkeypatch):
     def never(method, seed):
         assert seed < 0, "a relation that does not hold"
 
-    relations, judge = fuzz("relations"), fuzz("judge").judge
+    relations, judge = fuzz("families.crossings"), fuzz("judge").judge
     monkeypatch.setitem(relations.RELATIONS, "never", (never, {"method": ["pom"]}))
     for name, kind in (("never", "never"), ("types_of_labels_do_not_matter", "ok")):
         arguments = {"relation": repr(name), "method": "'pom'"}
-        call = fuzz("call").Call("crossed", arguments, "from relations import *")
+        prelude = "from families.crossings import *"
+        call = fuzz("call").Call("crossed", arguments, prelude)
         assert judge(call).kind == kind
 
 

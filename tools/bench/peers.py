@@ -18,13 +18,12 @@ them (r-cran-mass, r-cran-ordinal, r-cran-vgam, r-cran-rms) and are timed inside
 Seconds are CPU seconds of the quickest of --repeat runs. A peer that takes longer than
 --limit seconds is stopped, and the ratio is then a bound.
 
-Faster is nothing where the fit is another one. `rel_gap` is ours, relative, and
-`excess` by how much the objective of a peer of SVOR, which we compute, lies above the
-optimum of the kernel that it solved for: the authors' code adds 1e-3 to the diagonal,
-and libsvm-rank has a free intercept. `below` is by how much a log likelihood, which we
-compute, lies below the best one, `differs` the largest difference of an estimate from
-ours, in standard errors, and `errors` the largest relative one of the coefficients'
-standard errors. mord minimises another loss; it and skordinal's POM have no standard
+`rel_gap` is ours, and `excess` by how much the objective of a peer of SVOR lies above
+the optimum of the kernel that it solved for: the authors' code adds 1e-3 to the
+diagonal, and libsvm-rank has a free intercept. `below` is by how much a log likelihood
+lies below the best one, `differs` the largest difference of an estimate from ours, in
+standard errors, and `errors` the largest relative one of the standard errors. All are
+computed by us. mord minimises another loss; it and skordinal's POM have no standard
 errors.
 """
 

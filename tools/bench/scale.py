@@ -1,6 +1,6 @@
 """Models on a basis of rows, for very many rows, beside what scikit-learn's users do.
 
-    OPENBLAS_NUM_THREADS=1 python tools/bench/scale.py --data FOLDER [--only PART ...]
+    OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python tools/bench/scale.py [--only P]
 
   made        a million made rows of 20 features in 5 ranks, 300 basis rows: SVORIM at
               two costs, with a small cache, on two threads, and NPSVOR
@@ -10,33 +10,30 @@
   rows        the cost by the number of rows; the most of them are in a file
   workers     one and two workers of dask in processes on this machine
 
-Every fit of made rows runs in a process of its own. `ours` and `CPU s` are seconds of
-its processor, `clock` is what passed meanwhile; `MB` is the most memory that the
-process held during the fit, in all and with the rows, but for pages of files, which the
-system can take back. Errors are those on 50 000 other rows. A peer that takes longer
+Every fit but those of dask runs in a fork of this process. `ours` and `CPU s` are
+seconds of its processor, `clock` is what passed meanwhile; `MB` is the most memory that
+it held during the fit, in all and with the rows, but for pages of files, which the
+system can take back. Errors are those on 50 000 other rows. A fit that takes longer
 than --limit seconds is stopped.
 """
 
-import argparse
-import json
-import os
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 import warnings
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from _common import Table, fit_of, parser, resident, run
+from _common import Table, fit_of, limited, parser, resident, run
 
 import ordinal
 
 D, TEST, GAMMA = 20, 50_000, 0.025
 _TOUCHED = 1_500_000_000  # bytes: as much as a fit holds
-PEERS = ("LogisticRegression", "LinearSVC", "HistGradientBoosting")
+COLUMNS = "gap:8.1e", "steps:5d", "MAE:6.4f", "wrong:6.4f"
+MILLION = 1_000_000
 
 
 def made_features(n: int, seed) -> np.ndarray:
@@ -125,8 +122,8 @@ def boosting(X, y):
 JOBS = {f.__name__: f for f in (ours, nystroem, linear_svc, boosting)}
 
 
-def job(name: str, n: int, on_disk: bool = False, **options) -> dict:
-    """Run one of JOBS here, on made rows; what the tables print of it."""
+def job(name: str, n: int, on_disk: bool = False, **options) -> tuple[float, dict]:
+    """Run one of JOBS here, on made rows: its seconds, and what the tables print."""
     with tempfile.TemporaryDirectory() as folder:
         X, y = rows_on_disk(Path(folder), n) if on_disk else made(n, 0)
         warnings.simplefilter(
@@ -140,10 +137,8 @@ def job(name: str, n: int, on_disk: bool = False, **options) -> dict:
             cpu, clock = time.process_time() - cpu, time.perf_counter() - clock
         rest, truth = made(TEST, 1)
         off = np.abs(predict(rest) - truth)
-    mae, wrong = float(off.mean()), float((off > 0).mean())
-    found["error"] = float(off.std() / np.sqrt(TEST))
-    found |= {"seconds": cpu, "clock": clock, "MB": peak.megabytes}
-    return found | {"MAE": mae, "wrong": wrong}
+    found |= {"clock": clock, "MB": peak.megabytes}
+    return cpu, found | {"MAE": float(off.mean()), "wrong": float((off > 0).mean())}
 
 
 def rows_on_disk(folder: Path, n: int) -> tuple[np.memmap, np.ndarray]:
@@ -157,109 +152,85 @@ def rows_on_disk(folder: Path, n: int) -> tuple[np.memmap, np.ndarray]:
     return np.memmap(path, np.float32, "r", shape=(n, D)), y
 
 
-def measured(args, name: str, n: int, **options) -> dict | None:
-    """`job` in a process of its own; None if it takes longer than the limit."""
-    command = [sys.executable, __file__, "--peak", name, json.dumps({"n": n} | options)]
-    one = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    try:
-        done = subprocess.run(
-            command, check=True, stdout=subprocess.PIPE, text=True,
-            timeout=args.limit, env={**os.environ, **one},
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        return None
-    return json.loads(done.stdout.splitlines()[-1])
+def print_fits(args, title: str, labels, cases, ours: str = "ours") -> None:
+    """A row for each case (labels, name of the job, number of rows, options)."""
+    columns = f"{ours}:7.2f", "clock:7.2f", "MB:5.0f", *COLUMNS
+    table = Table(args, title, *labels, *columns)
+    names = [name.split(":")[0] for name in columns[1:]]
+    for label, name, n, options in cases:
+        seconds, found = limited(args.limit, partial(job, name, n, **options))
+        seconds = "stopped" if found is None else seconds
+        table.row(*label, seconds, *(found and found.get(name) for name in names))
 
 
 def made_rows(args) -> None:
-    n = 1_000_000
-    table = Table(
-        args, f"{n} made rows x {D}, 5 ranks, 300 basis rows, gamma {GAMMA}", "fit:24",
-        "C:4g", "ours:6.2f", "clock:6.2f", "MB:5.0f", "gap:8.1e", "steps:5d",
-        "MAE:6.4f", "wrong:6.4f",
-    )  # fmt: skip
     cases = {
         "svorim": {"cache_mb": 1300},
         "svorim, 2 threads": {"n_threads": 2, "cache_mb": 1300},
         "svorim, cache_mb 200": {"cache_mb": 200},
         "npsvor": {"method": "npsvor", "cache_mb": 1300},
     }
-    for (name, options), C in product(cases.items(), (1.0, 100.0)):
-        found = measured(
-            args, "ours", n, basis=300, gamma=GAMMA, C=C, **options
-        )  # fmt: skip
-        print_row(table, found, name, C, with_steps=True)
-
-
-def print_row(table: Table, found: dict | None, *labels, with_steps: bool) -> None:
-    names = ["seconds", "clock", "MB", *(["gap", "steps"] if with_steps else [])]
-    names += ["MAE", "wrong"]
-    missing = {"seconds": "stopped"}
-    table.row(*labels, *((found or missing).get(name) for name in names))
+    print_fits(
+        args, f"A million made rows x {D}, 5 ranks, 300 basis rows, gamma {GAMMA}",
+        ("fit:24", "C:4g"),
+        [
+            ((name, C), "ours", MILLION, {"basis": 300, "gamma": GAMMA, "C": C} | given)
+            for (name, given), C in product(cases.items(), (1.0, 100.0))
+        ],
+    )  # fmt: skip
 
 
 def peers(args) -> None:
-    n = 1_000_000
-    table = Table(
-        args, f"{n} made rows by scikit-learn, after ours", "fit:24", "to ours:7.2f",
-        "CPU s:7.2f", "clock:7.2f", "MB:5.0f", "MAE:6.4f", "wrong:6.4f",
+    print_fits(
+        args, "A million made rows by scikit-learn", ("fit:24",),
+        [
+            *[
+                ((name,), "nystroem", MILLION, {"then": name})
+                for name in ("LogisticRegression", "LinearSVC")
+            ],
+            (("HistGradientBoosting",), "boosting", MILLION, {}),
+        ],
+        "CPU s",
     )  # fmt: skip
-    own = measured(args, "ours", n, C=1.0, cache_mb=1300)
-    print_row(table, own, "svorim, C 1", 1.0, with_steps=False)
-    jobs = [(name, "nystroem", {"then": name}) for name in PEERS[:2]]
-    for name, job, options in [*jobs, (PEERS[2], "boosting", {})]:
-        found = measured(args, job, n, **options)
-        known = own is not None and found is not None
-        ratio = found["seconds"] / own["seconds"] if known else None
-        print_row(table, found, name, ratio, with_steps=False)
 
 
 def linear(args) -> None:
-    table = Table(
-        args, f"Linear kernel, made rows x {D}", "n:7d", "fit:10", "C:4g", "ours:6.2f",
-        "clock:6.2f", "MB:5.0f", "gap:8.1e", "steps:5d", "MAE:6.4f", "wrong:6.4f",
+    jobs = ("svorim", "ours", {"kernel": "linear"}), ("LinearSVC", "linear_svc", {})
+    print_fits(
+        args, f"Linear kernel, made rows x {D}", ("n:7d", "fit:10", "C:4g"),
+        [
+            ((n, name, C), job, n, {"C": C} | options)
+            for n, C in product((200_000, MILLION), (1.0, 100.0))
+            for name, job, options in jobs
+        ],
     )  # fmt: skip
-    for n, C in product((200_000, 1_000_000), (1.0, 100.0)):
-        found = measured(args, "ours", n, kernel="linear", C=C)
-        print_row(table, found, n, "svorim", C, with_steps=True)
-        found = measured(args, "linear_svc", n, C=C)
-        print_row(table, found, n, "LinearSVC", C, with_steps=True)
 
 
 def rows(args) -> None:
-    table = Table(
-        args, "By the number of rows, SVORIM, 300 basis rows, C 1", "n:8d", "in:6",
-        "ours:7.2f", "clock:7.2f", "MB:5.0f", "gap:8.1e", "steps:5d", "MAE:6.4f",
-        "wrong:6.4f",
+    given = {"basis": 300, "gamma": GAMMA, "C": 1.0}
+    on_disk = {"on_disk": True, "cache_mb": 200}
+    print_fits(
+        args, "By the number of rows, SVORIM, 300 basis rows, C 1", ("n:8d", "in:6"),
+        [
+            ((100_000, "memory"), "ours", 100_000, given),
+            ((MILLION, "memory"), "ours", MILLION, given),
+            ((10 * MILLION, "file"), "ours", 10 * MILLION, given | on_disk),
+        ],
     )  # fmt: skip
-    sizes = (100_000, 1_000_000, 10_000_000)
-    for n in sizes:
-        disk = n == sizes[-1]
-        cache = {"cache_mb": 200} if disk else {}
-        found = measured(
-            args, "ours", n, on_disk=disk, basis=300, gamma=GAMMA, C=1.0, **cache
-        )
-        print_row(table, found, n, "file" if disk else "memory", with_steps=True)
 
 
 def workers(args) -> None:
-    n = 1_000_000
     table = Table(
-        args, f"Workers of dask in processes, {n} made rows, 300 basis rows, C 1",
+        args, f"Workers of dask in processes, {MILLION} made rows, 300 basis rows, C 1",
         "workers:7d", "ours:6.2f", "gap:8.1e", "steps:5d", "same bytes:10",
     )  # fmt: skip
-    first = None
-    for count in (1, 2):
-        found = measured(args, "on_dask", n, count=count)
-        if found is None:
-            table.row(count, "stopped", None, None, None)
-            continue
-        first = first or found
-        same = str(found["model"] == first["model"])
-        table.row(count, *(found[name] for name in ("clock", "gap", "steps")), same)
+    found = {count: on_dask(MILLION, count) for count in (1, 2)}
+    for count, (clock, facts, model) in found.items():
+        same = str(model == found[1][2])
+        table.row(count, clock, facts["gap"], facts["steps"], same)
 
 
-def on_dask(n: int, count: int) -> dict:
+def on_dask(n: int, count: int) -> tuple[float, dict, bytes]:
     """A fit of rows that lie at so many workers, by the clock."""
     import dask.array as da
     from dask import delayed
@@ -280,7 +251,7 @@ def on_dask(n: int, count: int) -> dict:
         )
         clock = time.perf_counter() - began
     numbers = np.concatenate([model.coef, model.thresholds])
-    return facts(model.convergence) | {"clock": clock, "model": numbers.tobytes().hex()}
+    return clock, facts(model.convergence), numbers.tobytes()
 
 
 PARTS = {
@@ -292,19 +263,7 @@ PARTS = {
 }
 
 
-def main() -> None:
-    options = parser(__doc__, PARTS)
-    options.add_argument("--peak", nargs=2, help=argparse.SUPPRESS)
-    options.add_argument("--limit", type=float, default=600, help="seconds of a fit")
-    args = options.parse_args()
-    if not args.peak:
-        return run(args, PARTS, ordinal)
-    name, given = args.peak[0], json.loads(args.peak[1])
-    call = on_dask if name == "on_dask" else job
-    names = () if name == "on_dask" else (name,)
-    print(json.dumps(call(*names, **given)))
-    return None
-
-
 if __name__ == "__main__":
-    main()
+    options = parser(__doc__, PARTS)
+    options.add_argument("--limit", type=float, default=600, help="seconds of a fit")
+    run(options.parse_args(), PARTS, ordinal)

@@ -96,3 +96,19 @@ class Executor:
     def _said(self) -> str:
         """Return what the child has written to its standard error."""
         return Path(f"{self._work}.errors").read_text(errors="replace")
+
+
+def shrink(executor: Executor, call: Call, outcome: Outcome) -> tuple[Call, bool]:
+    """The shortest call that still fails in the same way: arguments are dropped one by
+    one. False if the failure does not come again in a fresh process."""
+    executor.close()
+    if executor.judge(call).key != outcome.key:
+        return call, False
+    shorter = True
+    while shorter:
+        shorter = False
+        for candidate in call.shorter():
+            if executor.judge(candidate).key == outcome.key:
+                call, shorter = candidate, True
+                break
+    return call, True

@@ -290,45 +290,27 @@ class Interfaced:
         self.__array_interface__ = self._a.__array_interface__
 
 
-def csr(
-    a: np.ndarray,
-    *,
-    rows: int | None = None,
-    columns: int | None = None,
-    first: int | None = None,
-    last: int | None = None,
-    pointer: int | None = None,
-    value: float | None = None,
-    index_type: str = "i4",
-    data_type: str = "f8",
-    unsorted: bool = False,
-    twice: bool = False,
-    short: bool = False,
-) -> Any:
+def csr(a: np.ndarray, **given: Any) -> Any:
     """A CSR matrix with mistakes that scipy did not look for, in an object that has no
-    more than the attributes of one."""
+    more than the attributes of one: another number of `rows` or `columns`, another
+    `first` index, `last` or middle `pointer`, first `value`, `index_type` or
+    `data_type`; `unsorted` indices, all of them `twice`, or one too few (`short`)."""
     a = np.atleast_2d(a)
     matrix = sparse.csr_array(a)
     indices, indptr = matrix.indices.astype("i8"), matrix.indptr.astype("i8")
     entries = matrix.data.copy()
-    if first is not None:
-        indices[:1] = first
-    if last is not None:
-        indptr[-1] = last
-    if pointer is not None:
-        indptr[len(indptr) // 2] = pointer
-    if value is not None:
-        entries[:1] = value
-    if unsorted:
+    indices[:1] = given.get("first", indices[:1])
+    indptr[-1] = given.get("last", indptr[-1])
+    indptr[len(indptr) // 2] = given.get("pointer", indptr[len(indptr) // 2])
+    entries[:1] = given.get("value", entries[:1])
+    if "unsorted" in given:
         indices, entries = indices[::-1], entries[::-1]
-    if twice:
+    if "twice" in given:
         indices[:] = 0
-    if short:
+    if "short" in given:
         indices = indices[:-1]
-    shape = (
-        a.shape[0] if rows is None else rows,
-        a.shape[1] if columns is None else columns,
-    )
+    shape = given.get("rows", a.shape[0]), given.get("columns", a.shape[1])
+    index_type, data_type = given.get("index_type", "i4"), given.get("data_type", "f8")
     return types.SimpleNamespace(
         format="csr", shape=shape, ndim=2, nnz=len(entries), dtype=np.dtype(data_type),
         data=entries.astype(data_type), indices=indices.astype(index_type),

@@ -19,7 +19,6 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,57 +64,47 @@ def open_gaps(root: Path, known: Known) -> dict[str, list[str]]:
     return found
 
 
-def _people(known: Known, name: str) -> Sequence[str]:
-    each = [
-        "{ " + ", ".join(f"{k} = {json.dumps(v)}" for k, v in one.items()) + " }"
-        for one in known[name]
-    ]
-    return [f"{name} = [{', '.join(each)}]"]
-
-
-def _urls(known: Known) -> Sequence[str]:
-    base, pages = known["repository"], known["documentation"]
-    return [
-        "",
-        "[project.urls]",
-        f'Documentation = "{pages}"',
-        f'Source = "{base}"',
-        f'Issues = "{base}/issues"',
-        f'Changelog = "{base}/blob/main/CHANGELOG.md"',
-    ]
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-# By file and name, what takes the place of the line
-_FILLED: dict[tuple[str, str], Callable[[Known], Sequence[str]]] = {
-    ("pyproject.toml", "authors"): lambda known: _people(known, "authors"),
-    ("pyproject.toml", "maintainers"): lambda known: _people(known, "maintainers"),
-    ("pyproject.toml", "urls"): _urls,
-    ("CITATION.cff", "authors"): lambda known: [
-        f"- name: {_quoted(one['name'])}" for one in known["authors"]
-    ],
-    ("CITATION.cff", "repository"): lambda known: [
-        f"repository-code: {_quoted(known['repository'])}"
-    ],
-    ("CITATION.cff", "documentation"): lambda known: [
-        f"url: {_quoted(known['documentation'])}"
-    ],
-    ("SECURITY.md", "security"): lambda known: [f"Write to {known['security']}."],
-    ("recipe/recipe.yaml", "sha256"): lambda known: [f"sha256: {known['sha256']}"],
-    ("recipe/recipe.yaml", "repository"): lambda known: [
-        f"repository: {_quoted(known['repository'])}"
-    ],
-    ("recipe/recipe.yaml", "documentation"): lambda known: [
-        f"homepage: {_quoted(known['documentation'])}",
-        f"documentation: {_quoted(known['documentation'])}",
-    ],
-    ("recipe/recipe.yaml", "conda_maintainers"): lambda known: [
-        f"- {_quoted(name)}" for name in known["conda_maintainers"]
-    ],
+# By file and name, what takes the place of the line; a list has a line for each entry
+_FILLED = {
+    "pyproject.toml authors": "authors = {toml_authors}",
+    "pyproject.toml maintainers": "maintainers = {toml_maintainers}",
+    "pyproject.toml urls": """
+[project.urls]
+Documentation = {documentation}
+Source = {repository}
+Issues = "{base}/issues"
+Changelog = "{base}/blob/main/CHANGELOG.md\"""",
+    "CITATION.cff authors": "{cff_authors}",
+    "CITATION.cff repository": "repository-code: {repository}",
+    "CITATION.cff documentation": "url: {documentation}",
+    "SECURITY.md security": "Write to {address}.",
+    "recipe/recipe.yaml sha256": "sha256: {sha256}",
+    "recipe/recipe.yaml repository": "repository: {repository}",
+    "recipe/recipe.yaml documentation": """homepage: {documentation}
+documentation: {documentation}""",
+    "recipe/recipe.yaml conda_maintainers": "{yaml_maintainers}",
 }
+
+
+def _texts(known: Known) -> dict[str, str]:
+    """Return what is known as the files write it."""
+
+    def quoted(text: str | None) -> str:
+        return json.dumps(text, ensure_ascii=False)
+
+    texts = {name: quoted(value) for name, value in known.items()}
+    texts |= {"base": known["repository"], "address": known["security"]}
+    for name in ("authors", "maintainers"):
+        each = [
+            "{ " + ", ".join(f"{k} = {quoted(v)}" for k, v in one.items()) + " }"
+            for one in known[name]
+        ]
+        texts[f"toml_{name}"] = f"[{', '.join(each)}]"
+    named = [f"- name: {quoted(one['name'])}" for one in known["authors"]]
+    by_conda = [f"- {quoted(name)}" for name in known["conda_maintainers"]]
+    return texts | {
+        "cff_authors": "\n".join(named), "yaml_maintainers": "\n".join(by_conda)
+    }  # fmt: skip
 
 
 def filled(file: str, text: str, known: Known) -> str:
@@ -124,8 +113,8 @@ def filled(file: str, text: str, known: Known) -> str:
     def line(match: re.Match[str]) -> str:
         if not known[match[2]]:
             return match[0]
-        lines = _FILLED[file, match[2]](known)
-        return "".join(f"{match[1]}{line}".rstrip() + "\n" for line in lines)
+        text = _FILLED[f"{file} {match[2]}"].format(**_texts(known))
+        return "".join(f"{match[1]}{line}".rstrip() + "\n" for line in text.split("\n"))
 
     return _LINE.sub(line, text)
 

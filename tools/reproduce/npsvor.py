@@ -11,30 +11,21 @@ epsilon = 0.2 and is solved by the paper's ADMM, rho = 1 and tolerances 1e-2; "n
 ends after 50 steps from z = 1, as the program of the authors, and "np-opt" is the exact
 optimum. SVR has epsilon = 0.1. OPBE is of SVORIM. --png needs matplotlib.
 
-As in the paper, MZE is of the point with the least MZE in cross validation, MAE of that
-with the least MAE; among equals the least C wins, then the least gamma. Folds, which
-hold every rank in its share, are the same for all methods, and features are
-standardised by the training rows of each. These are ten of the paper's 23 sets, and by
-request larger ones with 5 equal-frequency bins, like its six large ones. No errors of
-the paper stand beside ours, for its tables are not in the text at hand: what can be
-held against it is that it ranks NPSVOR first of all by MAE, and second by MZE.
+MZE is of the point with the least MZE in cross validation, MAE of that with the least
+MAE; among equals the least C wins, then the least gamma. Folds, the same for all
+methods, hold every rank in its share. The sets are ten of the paper's 23, and by
+request larger ones with 5 equal-frequency bins. The paper's tables are not at hand:
+what can be compared is that it ranks NPSVOR first by MAE and second by MZE.
 
-Counted are the fits that differ, those of them that failed and those that ended short
-of their tolerance; the seconds are those of the searches, as in Table V. All means and
-seconds follow once more, a row a set. Then, for either measure: the average rank of a
-method over the sets by its mean error; how often it beats another, or is beaten, on the
-hold-outs of a set (Wilcoxon, 0.05, as in Table IV); Wilcoxon's test of NPSVOR against
-it on the mean errors of all sets, with the rank sums of the sets on which NPSVOR is
-worse and better; Friedman's test and Nemenyi's critical difference. The paper makes its
-average ranks otherwise: methods that do not differ significantly on a set share a place
-there.
+Printed are errors, seconds of the searches as in Table V, fits that differ, failed or
+ended short of their tolerance, and for each measure: average ranks, Wilcoxon's test on
+the hold-outs of a set (0.05, Table IV) and between sets, and Friedman's test with
+Nemenyi's critical difference. In the paper's average ranks, methods that do not differ
+significantly on a set share a place.
 
 --png draws `critical_difference_mze.png` and `critical_difference.png` (MAE), Figure 5,
-and `search_seconds.png`, Figure 6: the seconds of the sets with more than 500 training
-rows.
-
-With --store what was fitted is kept in that folder, and the same command goes on where
-it was killed.
+and `search_seconds.png`, Figure 6, of sets with more than 500 training rows. --store
+keeps what was fitted in that folder, and the same command goes on where it was killed.
 """
 
 from functools import partial

@@ -6,25 +6,20 @@
 The sets are the ten of the NPSVOR paper's Tables II and III, with their official
 hold-outs, a quarter of whose rows are tested. Features are standardised.
 
---errors: what `ordinal compare --tune` searches is searched for each hold-out anew,
-for the least MAE in 5-fold cross-validation of the training rows; MAE and MZE are those
-of the model that is chosen. The first ten hold-outs are taken, and three of methods
-that take long; CNNOR, and TLS-SVOR on the three largest sets, have
-their defaults. With --long all 30 are searched, which takes hours. Methods that
-`npsvor.py` has run on all 30 hold-outs, over 49 points, with a search for each measure
-of its own, are not run again: their rows are read from the tables of docs/results.md,
-and marked with a star. With --store what is finished is kept in that folder, and the
-same command goes on where it was killed.
+--errors: the search of `ordinal compare --tune` for each hold-out anew, by MAE in
+5-fold cross-validation of the training rows. The first ten hold-outs are taken, and
+three of methods that take long; CNNOR, and TLS-SVOR on the three largest sets, have
+their defaults. --long searches all 30, which takes hours. Methods that `npsvor.py` has
+run on all 30 are read from docs/results.md, and marked with a star. --store keeps what
+is finished in that folder, and the same command goes on where it was killed.
 
 --times: processor seconds of a fit with the default arguments to the training rows of
-the first hold-out, by one thread, the least of three or more, and its memory: the peak
-of a process of its own less what it held before, when it had fitted a few rows. Linux.
-Takes three minutes.
+the first hold-out, by one thread, the least of three or more, and the peak memory of a
+process of its own less what it held before. Linux; three minutes.
 
-With --page the tables below the headings "MAE of all methods", "MZE of all methods",
-"Seconds of one fit" and "Memory of one fit" of that page are replaced by what was
-measured, and the figures in its summary follow from them:
-the mean over the sets of the ranks by MAE and MZE, seconds and megabytes on Car.
+--page replaces the tables below "MAE of all methods", "MZE of all methods", "Seconds of
+one fit" and "Memory of one fit" of that page, and the figures in its summary: the mean
+over the sets of the ranks by MAE and MZE, seconds and megabytes on Car.
 """
 
 import json

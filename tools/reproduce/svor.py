@@ -9,27 +9,22 @@ and kappa from 5-fold cross validation on the training rows, over a 7 x 7 grid w
 log10 C and log10 kappa in -3..3, and then over 9 x 9 points in steps of 0.2 around its
 best, which --coarse leaves out.
 
-What the paper leaves open is chosen here so: MZE is of the point with the least MZE in
-cross validation, MAE of that with the least MAE. These are two searches, each with a
-fine grid of its own, and one coarse grid, as the second finds in the store what the
-first has fitted. Among equals the least C wins, then the least kappa. The folds hold
-every rank in its share and are the same for all methods. Features are standardised by
-the training rows of each fold; one that is constant in the partition's training rows is
-left out. Fits run to the paper's tolerance, 1e-3, in at most 10^7 steps.
+The paper leaves open: MZE is of the point with the least MZE in cross validation, MAE
+of that with the least MAE, each with a fine grid of its own; among equals the least C
+wins, then the least kappa. Folds, the same for all methods, hold every rank in its
+share and standardise features by their training rows, without those that are constant.
+Fits run to the paper's tolerance, 1e-3, in at most 10^7 steps.
 
-The partitions are not the paper's own, which were random and are not published: those
-of Pyrimidines, Boston and Abalone are official ones, those of Bank, Computer (here
-cpu_act), California and Census (house_16H) are drawn here from a seed, of the paper's
-sizes; the paper's 8182 rows of Bank and Computer leave 10 of the file's 8192 unused.
-Abalone has 10 features, as the sex is spelt out in three, where the paper has 8.
-Machine CPU is not among the data.
+The paper's partitions are not published: those of Pyrimidines, Boston and Abalone are
+official ones, those of Bank, Computer (here cpu_act), California and Census (house_16H)
+are drawn from a seed, of the paper's sizes. Abalone has 10 features, where the paper
+has 8, as the sex is spelt out in three. Machine CPU is not among the data.
 
-"off" is how far our mean lies above the paper's, in standard deviations that the paper
-gives over partitions. Its stars, significantly worse than the best by Wilcoxon's rank
-sum at 0.01, are a line below the methods of a set. Counted are partitions, fits that
-differ and those of them that did not converge; the seconds are those of the searches.
-With --store what was fitted is kept in that folder, and the same command goes on where
-it was killed.
+"off" is our mean less the paper's, in standard deviations over partitions of the paper.
+A line below the methods has its stars: significantly worse than the best by Wilcoxon's
+rank sum at 0.01. Counted are partitions, fits that differ and those that did not
+converge; seconds are those of the searches. --store keeps what was fitted in that
+folder, and the same command goes on where it was killed.
 """
 
 from functools import partial

@@ -12,10 +12,9 @@ cross-validation, MAE of that with the least MAE. On Abalone and the four larger
 TLS-SVOR has 500 basis rows, as in the paper, and C in 1e-2..1e4. SVM-EBC has the
 absolute cost.
 
-The partitions are those of svor.py, not the paper's own. MachineCPU is not among the
-data. Abalone has 10 features, as the
-sex is spelt out in three, where the paper has 8. "off" is how far our mean lies above
-the paper's, in standard deviations that the paper gives.
+The partitions are those of svor.py. MachineCPU is not among the data. Abalone has 10
+features, as the sex is spelt out in three, where the paper has 8. "off" is our mean
+less the paper's, in standard deviations that the paper gives.
 """
 
 from functools import partial

@@ -10,13 +10,11 @@ for a set. Methods predict by their own rules. Boston has the equal-length label
 another paper: those of the source are not among the data, nor are the other four sets.
 
 "paper" is XOFM as the paper has it: intervals of equal length, Algorithm 1 at a
-constant rate without penalties, the sum over all pairs of pieces in (4), also of one
-attribute, and one search for (gamma, tau) by five folds of the whole set. Factors and
-sigma, which the paper leaves open, are 4 and 0.1; rate and passes are searched for
-besides. "xofm" is a variant: intervals by quantiles, 12 factors, and the exact gradient
-of all pairs,
-whose search stops after 25 steps. "ours" has the defaults of `fit_xofm`, and the
-registered search.
+constant rate without penalties, the sum over all pairs of pieces in (4), and one search
+for (gamma, tau) by five folds of the whole set, with rate and passes. Factors and
+sigma, which the paper leaves open, are 4 and 0.1. "xofm" has intervals by quantiles, 12
+factors, and the exact gradient of all pairs in a search of 25 steps. "ours" has the
+defaults of `fit_xofm`, and the registered search.
 
 "off" is how far our mean lies above the paper's, in standard deviations that the paper
 gives; positive is better for accuracy and worse for MAE.

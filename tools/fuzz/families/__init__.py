@@ -12,16 +12,8 @@ from .passes import Passes
 from .perturbations import Perturbations
 from .stores import Stores
 
-_ALL: tuple[Family, ...] = (
-    Arguments(),
-    Arrays(),
-    Frames(),
-    Command(),
-    Files(),
-    Stores(),
-    Passes(),
-    Perturbations(),
-    Crossings(),
-)
+_ALL: tuple[type[Family], ...] = (
+    Arguments, Arrays, Frames, Command, Files, Stores, Passes, Perturbations, Crossings,
+)  # fmt: skip
 
-FAMILIES = {family.name: family for family in _ALL}
+FAMILIES = {family.name: family() for family in _ALL}
