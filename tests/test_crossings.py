@@ -255,8 +255,10 @@ FORMULAS = {
 }
 
 
-@relation(2, name=FORMULAS, read=[None, loaded])
-def test_inference_depends_on_nothing_that_the_model_does_not_read(name, read, seed):
+@relation(2, name=FORMULAS, from_file=[False, True])
+def test_inference_depends_on_nothing_that_the_model_does_not_read(
+    name, from_file, seed
+):
     """Neither on other columns, nor on the order of columns, nor through one row on
     another: averages over rows are the means of those of single ones.
 
@@ -278,7 +280,7 @@ def test_inference_depends_on_nothing_that_the_model_does_not_read(name, read, s
     if name == "pom":
         changes = (inference.influence(m).change for m in (model, made))
         assert_array_equal(*changes)
-    model = model if read is None else read(model)
+    model = loaded(model) if from_file else model
     mean = {"kind": "mean", "values": [0, 1, 4], **options}
 
     def effects(rows):
