@@ -1,8 +1,9 @@
-"""Classes of the warnings of fits and of predictions, and of one error.
+"""Classes of the warnings of fits and of predictions, and of two errors.
 
-Errors are Python's own: ValueError, TypeError, OSError and MemoryError; a statistic
-that a fit does not have raises the ValueError `NoEstimatesError`. Each class of
-warnings can be filtered alone, such as by
+Errors are Python's own: ValueError, TypeError, OSError and MemoryError. A statistic
+that a fit does not have raises `NoEstimatesError`, probabilities that a model does not
+have raise `NoProbabilitiesError`; both are ValueErrors. Each class of warnings can be
+filtered alone, such as by
 `warnings.simplefilter("error", ordinal.exceptions.ConvergenceWarning)`.
 """
 
@@ -13,6 +14,7 @@ __all__ = [
     "DisorderedThresholdsWarning",
     "EmptyColumnsWarning",
     "NoEstimatesError",
+    "NoProbabilitiesError",
     "UnknownLevelsWarning",
     "UnnamedColumnsWarning",
     "UnscaledFeaturesWarning",
@@ -31,6 +33,13 @@ class NoEstimatesError(ValueError, AttributeError):
     """Error of a statistic that a fit does not have.
 
     It is an AttributeError, so that `hasattr` returns False for such a property.
+    """
+
+
+class NoProbabilitiesError(ValueError, AttributeError):
+    """Error of what needs probabilities, for a model that has none.
+
+    Most such models have them if they are fitted with `probability=True`.
     """
 
 

@@ -94,6 +94,7 @@ from ._rows.reading import is_chunked, map_blocks
 from ._rows.rows import map_rows
 from ._rows.source import Block
 from ._watch.convergence import Convergence
+from .exceptions import NoProbabilitiesError
 from .model_selection.data import RowArguments
 from .model_selection.scoring import classes_of, in_rank_order, scorers_of
 from .model_selection.search import splits_of
@@ -580,10 +581,12 @@ def _nonconformity_of(wanted: str | None, model: Any) -> _Nonconformity:
 
 
 def _check_nonconformity(wanted: str, model: Any) -> None:
-    """Raise TypeError unless the model has this nonconformity."""
+    """Raise TypeError, or NoProbabilitiesError, unless the model has this
+    nonconformity.
+    """
     inner = innermost(model)
     if wanted == "rps" and not _has_probabilities(model):
-        raise TypeError(
+        raise NoProbabilitiesError(
             f"nonconformity='rps' needs probabilities, which this {_name(inner)} "
             "does not have: fit it with probability=True, or pass 'distance'"
         )

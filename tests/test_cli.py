@@ -32,8 +32,8 @@ from ordinal.__main__ import main
 from ordinal._command.compare import REPORTS
 from ordinal._command.methods import METHODS, in_options
 from ordinal.comparison import compare
-from ordinal.comparison.methods import METHODS as DEFAULT
-from ordinal.comparison.methods import TREES
+from ordinal.comparison.learner import METHODS as DEFAULT
+from ordinal.comparison.learner import TREES
 from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import accuracy, mae
 from ordinal.model_selection import Grid, select, stratified_holdout, stratified_kfold

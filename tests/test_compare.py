@@ -12,7 +12,7 @@ from test_table_preprocessor import wines
 import ordinal
 from ordinal import metrics
 from ordinal.comparison import compare
-from ordinal.comparison.methods import GPOR, GPOR_ROWS, METHODS, TREES
+from ordinal.comparison.learner import GPOR, GPOR_ROWS, METHODS, TREES, chosen_fits
 from ordinal.model_selection import select, stratified_kfold
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 
@@ -83,8 +83,6 @@ def test_the_best_comes_first_and_the_constants_are_the_shares():
 
 
 def test_gpor_is_left_out_on_many_rows():
-    from ordinal.comparison.methods import chosen_fits
-
     assert GPOR in chosen_fits(None, GPOR_ROWS)
     assert GPOR not in chosen_fits(None, GPOR_ROWS + 1)
     assert len(chosen_fits("all", 10**6)) > 26
@@ -191,6 +189,22 @@ def test_a_function_that_needs_the_table_is_told_why_it_failed():
     assert list(result.reasons) == ["lambda"]
     with pytest.raises(RuntimeError, match="luck"):
         compare(X, y, methods=[fit_bad])
+
+
+def test_a_function_without_probabilities_is_scored_as_far_as_it_can_be():
+    def fit_ours(X, y):
+        return ordinal.fit_svorim(X, y)
+
+    linked = partial(ordinal.fit_npsvor, probability=False)
+    methods = {"first": fit_first, "ours": fit_ours, "off": linked, "pom": "pom"}
+    result = compare(X, y, methods=methods)
+    lacking = [name != "pom" for name in result.methods]
+    assert_array_equal(np.isnan(result.mean("rps")), lacking)
+    assert np.isfinite([result.mean("mae"), result.mean("accuracy")]).all()
+    assert not result.reasons
+    assert len(result.notes()) == 1
+    with pytest.raises(ordinal.exceptions.NoProbabilitiesError):
+        compare(X, y, methods=[fit_ours], rule="mode", scoring="mae")
 
 
 def test_partials_are_named_by_their_arguments():

@@ -26,6 +26,7 @@ from strategies import sample, slow, with_gaps
 
 import ordinal
 from ordinal import kernels
+from ordinal.exceptions import NoProbabilitiesError
 
 PRECOMPUTED = {"kernel": "precomputed"}
 
@@ -410,9 +411,9 @@ def test_the_link_is_an_addition_to_the_model(method):
     assert_array_equal(method.numbers(model, X), method.numbers(plain, X))
     assert_array_equal(model.predict(X), plain.predict(X))
     for rule in ("mode", "median", "cost"):
-        with pytest.raises(ValueError, match="fit it with probability=True"):
+        with pytest.raises(NoProbabilitiesError, match="with probability=True"):
             plain.predict(X, rule=rule)
-    with pytest.raises(ValueError, match="fit it with probability=True"):
+    with pytest.raises(NoProbabilitiesError, match="with probability=True"):
         plain.predict_proba(X)
     rngs = (3, np.random.default_rng(3), 3, 4)
     links = [method(X, y, probability=True, rng=rng).link for rng in rngs]

@@ -293,7 +293,8 @@ def test_what_cannot_be_is_refused(model, options, error, message):
 def test_probabilities_that_a_model_lacks_are_refused():
     X, y = sample(40, 3)
     model = ordinal.fit_svorim(X, y)
-    with pytest.raises(TypeError, match="fit it with probability=True, or pass 'dist"):
+    lacking = ordinal.exceptions.NoProbabilitiesError
+    with pytest.raises(lacking, match="fit it with probability=True, or pass 'dist"):
         conformal(model, X, y, nonconformity="rps")
     sets = conformal(model, X, y)
     with pytest.raises(ValueError, match=r"^coverage must be a number between 0"):

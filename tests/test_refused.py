@@ -87,7 +87,7 @@ REFUSED = [  # (call, error, message)
      r"^at must lie within 1e\+300 .* in row 1$"),
     (lambda: behind(3, svorim()), TypeError, r"^preprocessor must be .*Coding, got 3$"),
     (lambda: behind(scaling(), 3), ValueError, "a method predict, got a int"),
-    (lambda: behind(scaling(), HOLLOW).predict_proba(X), TypeError,
+    (lambda: behind(scaling(), HOLLOW).predict_proba(X), ValueError,
      "a SimpleNamespace has no predict_proba"),
     (lambda: preprocessing.PreprocessedModel.fit(
         ordinal.fit_svorim, X, Y, preprocess=3), TypeError,

@@ -868,6 +868,19 @@ def test_a_name_and_its_grid_are_the_default_search():
     assert {tuple(p) for p in fixed.points} == {("gamma",)}
 
 
+@pytest.mark.parametrize(
+    "kernel", ["linear", RBF(0.5), lambda A, B: A @ B.T], ids=["name", "ours", "own"]
+)
+def test_gamma_is_not_searched_for_a_kernel_that_does_not_take_it(kernel):
+    with_gamma = [m for m in registry.methods() if "gamma" in m.grid]
+    assert len(with_gamma) > 8
+    for method in with_gamma:
+        fit = partial(method.fit, kernel=kernel)
+        found = select(fit, X[:30], y[:30], cv=2, n_iter=1, refit=False)
+        assert np.isfinite(found.best_score), method.name
+        assert found.params.keys() == method.grid.keys() - {"gamma"}
+
+
 def test_a_method_without_a_grid_has_one_point():
     found = select("gpor-laplace", X[:40], y[:40], cv=2)
     assert found.points == ({},)

@@ -19,8 +19,8 @@ from .._files.writing import check_target, writing
 from .._input.checks import shortened, shown
 from .._watch.progress import Line
 from ..comparison import Comparison
-from ..comparison.learner import CONSTANTS, FOLDS, Learner
-from ..comparison.methods import Study, chosen_fits, compared
+from ..comparison.learner import CONSTANTS, FOLDS, Learner, chosen_fits
+from ..comparison.methods import Study, compared
 from ..model_selection.data import SearchData
 from ..model_selection.scoring import Scoring, scorers_of
 from .data import Data, read_task

@@ -248,9 +248,8 @@ def _add_table(command: argparse.ArgumentParser) -> None:
 
 
 def _declare_compare(command: argparse.ArgumentParser) -> None:
-    from ..comparison.learner import CONSTANTS
-    from ..comparison.methods import GPOR, GPOR_ROWS
-    from ..comparison.methods import METHODS as DEFAULT
+    from ..comparison.learner import CONSTANTS, GPOR, GPOR_ROWS
+    from ..comparison.learner import METHODS as DEFAULT
     from .compare import REPORTS, compare
     from .methods import COMPOSED, METHODS
 

@@ -22,6 +22,7 @@ import numpy as np
 from .._input.fields import FINITE, NONNEGATIVE, RISING, THRESHOLDS, Array, finite_or
 from .._input.immutable import Immutable, read_only
 from .._input.problem import around_ranks
+from ..exceptions import NoProbabilitiesError
 
 _MAX_STEPS = 100  # most Newton steps; a dozen is usual
 _LARGEST = np.finfo(np.float64).max
@@ -252,9 +253,11 @@ def falling(values: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
 
 
 def require_link(link: Any) -> Any:
-    """Return the link of a model, or ValueError if it was fitted without."""
+    """Return the link of a model, or raise NoProbabilitiesError if it has none."""
     if link is None:
-        raise ValueError("the model has no probabilities: fit it with probability=True")
+        raise NoProbabilitiesError(
+            "the model has no probabilities: fit it with probability=True"
+        )
     return link
 
 

@@ -50,6 +50,7 @@ from ..kernels.functions import (
     check_precomputed,
     kernel_class,
     kernel_names,
+    named_with_gamma,
 )
 
 Callback = Callable[[State], object]
@@ -311,9 +312,9 @@ def make_kernel(
         check_choice("gamma", gamma, ("scale", "auto"))
     else:
         gamma = check_positive("gamma", gamma)
-    if not isinstance(kernel, str) or not known.takes_gamma:
+    if not named_with_gamma(kernel):
         if gamma != "scale":
-            named = [k for k in kernel_names() if kernel_class(k).takes_gamma]
+            named = [name for name in kernel_names() if named_with_gamma(name)]
             raise ValueError(
                 f"gamma={shown(gamma)} has no effect on kernel={shown(kernel)}: only "
                 f"the named kernels {listed(named)} take it"

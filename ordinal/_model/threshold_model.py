@@ -190,7 +190,7 @@ class Scored(Thresholds):
 
         Raises
         ------
-        ValueError
+        NoProbabilitiesError
             If the model was fitted without `probability=True`.
         """
         return self._proba(self.decision_function(X))

@@ -23,6 +23,7 @@ from .._input.types import ArrayLike, MatrixLike
 from .._model.labelled import labels_like_those_given
 from .._model.model import Model, read_for
 from .._model.threshold_model import predicted
+from ..exceptions import NoProbabilitiesError
 
 _ROUNDING = 1e-3  # of sums of probabilities, which some packages return as float32
 
@@ -80,11 +81,12 @@ class EstimatorModel(Model):
     def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
-        A rank that no training row had has probability 0. Raises ValueError or
-        TypeError if X is invalid or the estimator does not return probabilities.
+        A rank that no training row had has probability 0. Raises NoProbabilitiesError
+        if the estimator has none, and ValueError or TypeError if X or what it returns
+        is invalid.
         """
         if not hasattr(self.estimator, "predict_proba"):
-            raise ValueError(
+            raise NoProbabilitiesError(
                 f"{type(self.estimator).__name__} has no predict_proba: choose a "
                 "metric of labels and its own rule, or another classifier"
             )

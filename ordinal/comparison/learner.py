@@ -1,4 +1,5 @@
-"""Methods together with their preprocessing and, on request, a hyperparameter search.
+"""Methods together with their preprocessing and, on request, a hyperparameter search;
+the choice of methods by the argument `methods`.
 
 `compare` and the command fit methods by this class.
 """
@@ -9,21 +10,34 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
+from .._input.checks import shown
 from .._input.frame import Frame
 from .._input.intervals import RankIntervals
-from .._model.registry import Method, method_of, unwrapped
+from .._model.registry import (
+    Method,
+    fits_by_name,
+    method_of,
+    resolve_fit,
+    unwrapped,
+)
+from .._model.registry import methods as registered
 from ..model_selection import select
 from ..model_selection.scoring import Rule, Scorer, ruled
 from ..model_selection.spaces import open_grid
 from ..preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 from ..preprocessing.base import Preprocess
-from .estimators import EstimatorFit
+from .estimators import fit_of_estimator
 
 FOLDS = 5  # number of folds of a search, as in the papers
+METHODS = ("constant-median", "constant-mode", "pom", "svorim", "npsvor", "xofm")
+GPOR = "gpor-ep"  # the default of `fit_gpor`
+TREES = "boosting"  # a default if LightGBM is installed
+GPOR_ROWS = 500  # training rows up to which a fit takes some seconds at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +137,6 @@ class Learner:
     @property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(self.fit).parameters
-
-    @property
-    def has_proba(self) -> bool:
-        """Return whether models have probabilities, maybe through `probability`."""
-        method, function = self._method, unwrapped(self.fit)[0]
-        if isinstance(function, EstimatorFit):
-            return function.probabilities
-        known = method is None or method.probabilities
-        return known or self._given.get("probability", True) is not False
 
     @property
     def is_left_untuned(self) -> bool:
@@ -271,3 +276,50 @@ CONSTANTS: dict[str, Callable[..., Any]] = {
     "constant-median": fit_constant,
     "constant-mode": partial(fit_constant, rule="mode"),
 }
+
+
+def chosen_fits(methods: Any, n_train: int) -> dict[str, Callable[..., Any]]:
+    """Return the functions of the argument `methods`, by their names."""
+    known = CONSTANTS | fits_by_name()
+    if methods is None:
+        trees = (TREES,) * (find_spec("lightgbm") is not None)
+        names = METHODS + trees + (GPOR,) * (n_train <= GPOR_ROWS)
+        return {name: known[name] for name in names}
+    if isinstance(methods, str):
+        if methods == "all":
+            composed = {
+                method.fit for method in registered(every=True) if method.composed
+            }
+            return {k: fit for k, fit in known.items() if fit not in composed}
+        methods = [methods]
+    if isinstance(methods, Mapping):
+        named = dict(methods)
+    elif isinstance(methods, Sequence):
+        named = {_name(method): method for method in methods}
+    else:
+        raise TypeError(
+            "methods must be names, functions or classifiers in a sequence or a "
+            f"mapping, or 'all', got {shown(methods)}"
+        )
+    if not named or (not isinstance(methods, Mapping) and len(named) < len(methods)):
+        raise ValueError(
+            "methods must be one or more methods of different names, got "
+            f"{shown(methods)}: pass a mapping to give them names"
+        )
+    return {
+        str(name): resolve_fit(fit_of_estimator(fit), "methods", CONSTANTS)
+        for name, fit in named.items()
+    }
+
+
+def _name(method: Any) -> str:
+    """Return the name of a method that was given as a name or a function."""
+    if isinstance(method, str):
+        return method
+    for name, fit in fits_by_name().items():
+        if fit is method:
+            return name
+    if isinstance(method, partial):
+        options = ", ".join(f"{k}={shown(v)}" for k, v in method.keywords.items())
+        return f"{_name(method.func)}({options})"
+    return getattr(fit_of_estimator(method), "__name__", None) or shown(method)

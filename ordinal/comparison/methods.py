@@ -3,12 +3,11 @@
 from __future__ import annotations  # numpy.random is slow to import
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -40,16 +39,14 @@ from .._model.printing import (
 )
 from .._model.registry import (
     check_intervals,
-    fits_by_name,
-    resolve_fit,
     takes_intervals,
 )
-from .._model.registry import methods as registered
 from .._model.views import views
 from .._numerics.threads import resolve_n_threads
 from .._rows.reading import check_in_memory
 from .._watch.monitor import State
 from .._watch.progress import Line, Progress, duration
+from ..exceptions import NoProbabilitiesError
 from ..model_selection.data import SearchData, labels_of
 from ..model_selection.scheduler import run
 from ..model_selection.scoring import (
@@ -66,13 +63,9 @@ from ..model_selection.splits import Splits, SplitsLike, drawn_folds
 from ..model_selection.work import Outcome, Task, status_of
 from ..model_selection.workers import Workers
 from ..preprocessing import TablePreprocessor
-from .estimators import fit_of_estimator, no_weights
-from .learner import CONSTANTS, Learner
+from .estimators import no_weights
+from .learner import CONSTANTS, Learner, chosen_fits
 
-METHODS = ("constant-median", "constant-mode", "pom", "svorim", "npsvor", "xofm")
-GPOR = "gpor-ep"  # the default of `fit_gpor`
-TREES = "boosting"  # a default if LightGBM is installed
-GPOR_ROWS = 500  # training rows up to which a fit takes some seconds at most
 _MOST_NAMED = 5  # methods in the sentence of the verdict
 _TITLES = {"mae": "MAE", "mze": "MZE", "rps": "RPS", "amae": "AMAE", "mmae": "MMAE"}
 
@@ -119,6 +112,7 @@ class Comparison(Immutable):
     greater_is_better: bool
     rules: dict[str, np.ndarray]
     _study: Study
+    _without_proba: Set[str] = frozenset()
     _best: list[Model] = field(default_factory=list)
 
     @property
@@ -311,7 +305,7 @@ class Comparison(Immutable):
                     name for i, name in enumerate(self.methods)
                     if not np.isfinite(column[i]) and self.status[i, fold] != "failed"
                     # A method without probabilities has no score of theirs.
-                    and (study.learners[name].has_proba or not np.isnan(column[i]))
+                    and not (name in self._without_proba and np.isnan(column[i]))
                 ]  # fmt: skip
                 rows = [self.methods.index(name) for name in names]
                 values = " or ".join(sorted({f"{column[i]:g}" for i in rows}))
@@ -410,11 +404,14 @@ class FoldOutcome(Outcome):
         Hyperparameters that a search has chosen.
     disordered : bool
         Whether thresholds are out of order.
+    lacks_proba : bool
+        Whether a metric needs probabilities that the model does not have.
     error : Exception or None
     """
 
     params: dict[str, Any] = field(default_factory=dict)
     disordered: bool = False
+    lacks_proba: bool = False
     error: Exception | None = None
 
 
@@ -450,19 +447,26 @@ class MethodWork:
             )
             seconds = time.perf_counter() - start
             X = data.features(task.test)
-            scores = tuple(
-                float("nan")
-                if scorer.needs_proba and not learner.has_proba
-                else data.score(scorer, model, X, task.test)
-                for scorer in scorers
-            )
+            scores = tuple(_score(data, by, model, X, task.test) for by in scorers)
         except Exception as error:
             why = f"{type(error).__name__}: {error}{learner.advice(data.X)}"
             nan = (float("nan"),) * len(scorers)
             seconds = time.perf_counter() - start
             return [FoldOutcome(nan, "failed", why, seconds, error=error)]
         disordered = bool(getattr(innermost(model), "disorder", ()))
-        return [FoldOutcome(scores, status_of(model), "", seconds, params, disordered)]
+        known = tuple(np.nan if score is None else score for score in scores)
+        own = seconds, params, disordered, None in scores
+        return [FoldOutcome(known, status_of(model), "", *own)]
+
+
+def _score(data: SearchData, scorer: Scorer, *of: Any) -> float | None:
+    """Return a score, or None for that of probabilities which the model lacks."""
+    try:
+        return data.score(scorer, *of)
+    except NoProbabilitiesError:
+        if not scorer.needs_proba:
+            raise
+        return None
 
 
 class MethodJob:
@@ -716,6 +720,7 @@ def compared(study: Study, splits: Splits, line: Line | None) -> Comparison:
         greater_is_better=scorers[0].greater_is_better,
         rules={m: read_only(np.array([by[m] for by in rules])) for m in rules[0]},
         _study=study,
+        _without_proba={n for n in names if any(f.lacks_proba for f in folds[n])},
     )
 
 
@@ -747,50 +752,3 @@ def _read(
         weight=None if sample_weight is None else problem.sample_weight,
         group=group_numbers(groups, len(problem.rank)),
     )
-
-
-def chosen_fits(methods: Any, n_train: int) -> dict[str, Callable[..., Any]]:
-    """Return the functions of the argument `methods`, by their names."""
-    known = CONSTANTS | fits_by_name()
-    if methods is None:
-        trees = (TREES,) * (find_spec("lightgbm") is not None)
-        names = METHODS + trees + (GPOR,) * (n_train <= GPOR_ROWS)
-        return {name: known[name] for name in names}
-    if isinstance(methods, str):
-        if methods == "all":
-            composed = {
-                method.fit for method in registered(every=True) if method.composed
-            }
-            return {k: fit for k, fit in known.items() if fit not in composed}
-        methods = [methods]
-    if isinstance(methods, Mapping):
-        named = dict(methods)
-    elif isinstance(methods, Sequence):
-        named = {_name(method): method for method in methods}
-    else:
-        raise TypeError(
-            "methods must be names, functions or classifiers in a sequence or a "
-            f"mapping, or 'all', got {shown(methods)}"
-        )
-    if not named or (not isinstance(methods, Mapping) and len(named) < len(methods)):
-        raise ValueError(
-            "methods must be one or more methods of different names, got "
-            f"{shown(methods)}: pass a mapping to give them names"
-        )
-    return {
-        str(name): resolve_fit(fit_of_estimator(fit), "methods", CONSTANTS)
-        for name, fit in named.items()
-    }
-
-
-def _name(method: Any) -> str:
-    """Return the name of a method that was given as a name or a function."""
-    if isinstance(method, str):
-        return method
-    for name, fit in fits_by_name().items():
-        if fit is method:
-            return name
-    if isinstance(method, partial):
-        options = ", ".join(f"{k}={shown(v)}" for k, v in method.keywords.items())
-        return f"{_name(method.func)}({options})"
-    return getattr(fit_of_estimator(method), "__name__", None) or shown(method)

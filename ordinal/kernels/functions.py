@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -704,6 +704,11 @@ def kernel_class(kernel: object) -> type[KernelFunction]:
     if isinstance(kernel, str):
         return _BY_ARGUMENT.get(kernel, Custom)
     return type(kernel) if isinstance(kernel, KernelFunction) else Custom
+
+
+def named_with_gamma(kernel: object) -> TypeGuard[str]:
+    """Return whether `kernel`, an argument of fits, is a name that takes a gamma."""
+    return isinstance(kernel, str) and kernel_class(kernel).takes_gamma
 
 
 def as_kernel(kernel: Kernel) -> KernelFunction:

@@ -24,6 +24,7 @@ from .._input.predictions import OF_SETS
 from .._model.registry import method_of, unwrapped
 from .._model.threshold_model import ON_PROBABILITIES, labels_of_values
 from .._rows.rows import map_rows
+from ..exceptions import NoProbabilitiesError
 
 Loss = Literal["mze", "mae", "amae", "mmae", "oci", "rps", "log_loss"]
 Gain = Literal[
@@ -318,7 +319,7 @@ def without_rows(
 
 
 def _check_probabilities(model: Any, metric: str) -> None:
-    """Raise AttributeError for a model without `predict_proba`."""
+    """Raise NoProbabilitiesError for a model without `predict_proba`."""
     if hasattr(model, "predict_proba"):
         return
     while (held := _held(model)) is not None:
@@ -326,7 +327,7 @@ def _check_probabilities(model: Any, metric: str) -> None:
     remedy = "choose a metric of labels"
     if hasattr(model, "probability"):  # a parameter of estimators of this package
         remedy = f"pass probability=True to it, or {remedy}"
-    raise AttributeError(
+    raise NoProbabilitiesError(
         f"{metric} needs predict_proba, which this {type(model).__name__} does not "
         f"have: {remedy}"
     )

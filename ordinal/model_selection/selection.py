@@ -361,9 +361,9 @@ def select(
         Labels as for the `fit_*` functions.
     search : dict, Grid, CoarseToFine, UniformDesign, or an object with their `stages`
         Search space; a dict of lists is a grid. Default: the grid that is registered
-        for the method, without the arguments that have a value in `options`. Methods
-        that optimise their own hyperparameters, such as `fit_gpor`, have a single
-        point.
+        for the method, without the arguments that have a value in `options` and
+        without gamma for a kernel that does not take it. Methods that optimise their
+        own hyperparameters, such as `fit_gpor`, have a single point.
     n_iter : int, optional
         Number of points to draw at random, without replacement, from a grid. Default:
         all points.

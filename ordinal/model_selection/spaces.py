@@ -59,6 +59,7 @@ from .._input.immutable import Immutable
 from .._model.registry import method_of, unwrapped
 from .._numerics.rows import inner_products, squared_norms, take
 from .._rows.rows import Rows
+from ..kernels.functions import named_with_gamma
 
 _MOST_LATTICES = 20_000  # sets of generators that are compared: some seconds
 _MOST_FACTORS = 5 * 10**8  # of the products in (CD) of all of them: so too
@@ -402,14 +403,19 @@ class Points:
 def open_grid(
     fit: Callable[..., Any], options: Mapping[str, Any]
 ) -> dict[str, Sequence[Any]]:
-    """Return the registered grid of a method without the arguments that have a value.
+    """Return the registered grid of a method without the arguments that have a value,
+    and without `gamma` for a kernel that does not take it.
 
     It is empty for a method without a grid, and for a function of the caller.
     """
     function, fixed = unwrapped(fit)
     method = method_of(function)
     grid = {} if method is None else method.grid
-    return {k: v for k, v in grid.items() if k not in {**fixed, **options}}
+    given = {**fixed, **options}
+    closed = set(given)
+    if not named_with_gamma(given.get("kernel", "rbf")):
+        closed.add("gamma")
+    return {k: v for k, v in grid.items() if k not in closed}
 
 
 def resolve_space(

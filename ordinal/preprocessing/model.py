@@ -31,6 +31,7 @@ from .._model.registry import check_intervals, method_of, unwrapped
 from .._rows.reading import comes_in_blocks, read_chunks
 from .._rows.source import has_blocks
 from .._watch.convergence import Convergence
+from ..exceptions import NoProbabilitiesError
 from ..kernels.functions import kernel_class, on_basis
 from .base import (
     ColumnPreprocessor,
@@ -258,10 +259,14 @@ class PreprocessedModel(Model):
         return np.asarray(self._method("cumulative_proba")(self._features(X), **how))
 
     def _method(self, name: str) -> Callable[..., Any]:
-        """Return a method of the model; TypeError if it has none of this name."""
+        """Return a method of the model, or raise an error if it has none of this name.
+
+        NoProbabilitiesError for `predict_proba`, and TypeError for other methods.
+        """
         found: Callable[..., Any] | None = getattr(self.model, name, None)
         if found is None:
-            raise TypeError(f"a {type(self.model).__name__} has no {name}")
+            kind = NoProbabilitiesError if name == "predict_proba" else TypeError
+            raise kind(f"a {type(self.model).__name__} has no {name}")
         return found
 
 

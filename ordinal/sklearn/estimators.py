@@ -66,6 +66,7 @@ from .._model.threshold_model import (
     summed_steps,
 )
 from .._numerics.rows import merged_rows
+from ..exceptions import NoProbabilitiesError
 from ..kernels.functions import kernel_class
 from .scorers import scorer
 
@@ -74,7 +75,7 @@ def _has_probabilities(estimator: Estimator) -> bool:
     """Return whether `predict_proba` exists, for `hasattr`."""
     if estimator._method.probabilities or estimator.probability:
         return True
-    raise AttributeError("set probability=True, which calibrates scores in folds")
+    raise NoProbabilitiesError("set probability=True, which calibrates scores in folds")
 
 
 @suggest_in_methods

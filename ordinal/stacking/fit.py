@@ -28,7 +28,7 @@ from .._model.preparation import shared_arguments
 from .._model.registry import Method, fits_by_name, register
 from .._rows.reading import check_in_memory
 from .._watch.convergence import Convergence, Status, worse
-from ..comparison.methods import GPOR, GPOR_ROWS, chosen_fits
+from ..comparison.learner import GPOR, GPOR_ROWS, chosen_fits
 from ..exceptions import ConvergenceWarning
 from ..model_selection.data import RowArguments, SearchData
 from ..model_selection.search import splits_of

@@ -359,7 +359,7 @@ class XofmModel(Model):
 
         Raises
         ------
-        ValueError
+        NoProbabilitiesError
             If proba="link" and the model was fitted without `probability=True`.
         """
         check_choice("proba", proba, ("link", "share"))
