@@ -25,6 +25,7 @@ import ordinal
 from ordinal import fit_gpor, kernels
 from ordinal._input.problem import Problem
 from ordinal._numerics import memory
+from ordinal._watch.monitor import Monitor
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.gpor import ep, evidence, laplace
 from ordinal.gpor.evidence import Evidence, Settings
@@ -750,3 +751,35 @@ def test_a_search_out_of_time_ends_at_its_best_point(inference, up_after, monkey
     # time may end the last sweep of EP where its sites are good to 1e-4
     assert_allclose(model.coef, there.coef, atol=1e-4)
     assert_allclose(model.log_evidence, there.log_evidence, rtol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("last", "support"),
+    [
+        (4, 0), (400, 276),
+        pytest.param(2000, 550, marks=pytest.mark.slow("searches on all rows")),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("inference", ["ep", "laplace"])
+def test_a_callback_is_asked_within_evaluations_and_ends_them(
+    inference, last, support, monkeypatch
+):
+    monkeypatch.setattr(Monitor, "ASKS", 0.0)
+    monkeypatch.setattr(Monitor, "GRACE", 0.0)
+    X, y = sample(550, 3)  # the search begins on half of the rows
+    asked, late = [], []
+
+    def kernel(A, B):
+        late.extend(asked[last - 1 :])
+        return kernels.RBF(0.3)(A, B)
+
+    with pytest.warns(ConvergenceWarning, match="; the callback returned"):
+        model = fit_gpor(
+            X, y, inference=inference, kernel=kernel,
+            callback=lambda state: asked.append(state) or len(asked) == last,
+        )  # fmt: skip
+    assert len(asked) == last
+    assert not late
+    assert model.convergence.status is Status.STOPPED
+    assert len(model.support) == support
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1)

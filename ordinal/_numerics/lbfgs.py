@@ -225,7 +225,7 @@ def minimize(
     def in_time(x: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal n_eval
         # The first evaluation is always made, so that there is a point to return.
-        if n_eval and monitor.late():
+        if n_eval and (monitor.ended or monitor.late()):
             raise OutOfTime
         n_eval += 1
         return fun(x)
@@ -234,7 +234,8 @@ def minimize(
         here = SearchPoint(x, *in_time(x))
     except OutOfTime:
         beyond = np.full_like(x, np.inf)
-        return Minimum(x, np.inf, beyond, np.inf, 0, 1, Status.MAX_TIME)
+        ended = monitor.ended or Status.MAX_TIME
+        return Minimum(x, np.inf, beyond, np.inf, 0, 1, ended)
     pairs = Curvature(x.size) if curvature is None else curvature
     if not here.finite:
         raise NotFiniteError("the function is not finite at the starting point")
@@ -253,7 +254,7 @@ def minimize(
         try:
             there = _search(in_time, here, d, step, max_step)
         except OutOfTime:
-            status = Status.MAX_TIME
+            status = monitor.ended or Status.MAX_TIME
             break
         if there is None:
             if not pairs.count:

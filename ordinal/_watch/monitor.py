@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -49,6 +50,10 @@ class _Fit:
     line: FitLine | None
     forecast: Forecast | None
     ended: Status | None = None
+    ended_at: float = 0.0
+    asked_at: float = 0.0
+    asked: tuple[int, float] = (0, np.inf)  # steps and violation
+    thread: int = field(default_factory=threading.get_ident)
     warnings: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -66,6 +71,7 @@ class Monitor:
 
     SLICE = 0.04  # seconds a kernel may run without returning to the interpreter
     GRACE = 0.5  # seconds beyond `max_time` for work that is useless unless finished
+    ASKS = 0.1  # seconds from one call of the callback to the next within a step
 
     def __init__(
         self,
@@ -132,6 +138,19 @@ class Monitor:
         """Return whether `max_time` is exceeded by `by` seconds, within a step."""
         return self.max_time is not None and self.seconds >= self.max_time + by
 
+    def over(self, by: float = 0.0) -> bool:
+        """Return whether the fit ought to have ended `by` seconds ago, within a step.
+
+        In the thread of the fit, it asks the callback again with the last state.
+        """
+        fit, seconds = self._fit, self.seconds
+        here = self.callback is not None and threading.get_ident() == fit.thread
+        if here and fit.ended is None and seconds >= fit.asked_at + self.ASKS:
+            self._ask(*fit.asked)
+        if fit.ended is Status.STOPPED:
+            return seconds >= fit.ended_at + by
+        return self.late(by)
+
     def limited(self, by: float = 0.0) -> AbstractContextManager[None]:
         """Cancel computations once `max_time` is exceeded by `by` seconds."""
         return ended_by(partial(self.late, by))
@@ -151,13 +170,19 @@ class Monitor:
         if line is not None:
             line.show(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
         if self._fit.ended is None and self.callback is not None:
-            seconds = self.seconds
-            state = State(self.method, int(n_iter), float(violation), self.tol, seconds)
-            if _truth(self.callback(state)):
-                self._fit.ended = Status.STOPPED
+            self._ask(int(n_iter), float(violation))
         if self._fit.ended is None and self.late():
             self._fit.ended = Status.MAX_TIME
         return self._fit.ended
+
+    def _ask(self, n_iter: int, violation: float) -> None:
+        """Call the callback, which may end the fit."""
+        assert self.callback is not None
+        fit, seconds = self._fit, self.seconds
+        state = State(self.method, n_iter, violation, self.tol, seconds)
+        if _truth(self.callback(state)):
+            fit.ended, fit.ended_at = Status.STOPPED, self.seconds
+        fit.asked_at, fit.asked = self.seconds, (n_iter, violation)
 
     @property
     def ended(self) -> Status | None:

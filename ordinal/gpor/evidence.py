@@ -179,6 +179,8 @@ class Evidence:
     best : ModelFields or None
         Model at the least value of `minus` so far or, if no inference has converged
         yet, at the first theta; None without `late`.
+    of_sample : ModelFields or None
+        Best model of the last sample of a search, which serves until all rows have one.
     """
 
     def __init__(self, problem: Problem, basis: Basis | None, settings: Settings):
@@ -222,8 +224,13 @@ class Evidence:
         self._numbers: np.ndarray | None = None  # rows of a sample in the next larger
         self.tol = TOL
         self.best: ModelFields | None = None
+        self.of_sample: ModelFields | None = None
         self.basis = self._chosen(basis, m, settings.n_threads)
         self.basis_rows: Any = self.basis
+        # As `ModelFields.rows`; a sample has the same.
+        self._basis_support = self.basis
+        if not (self.basis is None or _are_rows(self.basis)):
+            self._basis_support = self.rows[np.asarray(self.basis)]
         if not (self.basis is None or _are_rows(self.basis) or self._by_number):
             self.basis_rows = take(X, np.asarray(self.basis))
 
@@ -265,7 +272,7 @@ class Evidence:
             part.X = np.ascontiguousarray(part.X[:, numbers])
         part.n_threads = self.n_threads if numbers.size >= _SHARED else 1
         part.state = part.best = None
-        part._stores_best, part._numbers = False, numbers
+        part._numbers = numbers
         return part
 
     def state_for(self, following: Evidence) -> np.ndarray | None:
@@ -367,18 +374,15 @@ class Evidence:
         """Return the fields of the model at theta."""
         posterior, cov, kernel, like = inferred
         coef, root = cov.predictor(posterior.a)
-        rows: np.ndarray | CSR = self.rows
-        if self.basis is not None:
-            own = _are_rows(self.basis)
-            rows = self.basis if own else self.rows[np.asarray(self.basis)]
+        rows = self.rows if self._basis_support is None else self._basis_support
         value = self._value(theta, posterior)
         return ModelFields(theta, posterior, kernel, like, coef, root, rows, value)
 
     def model_fields(self, theta: np.ndarray) -> tuple[ModelFields, bool]:
         """Return the model at theta, and whether time ran out before it was complete.
 
-        In that case the model is the best one so far or, without any, the prior at the
-        start.
+        In that case the model is the best one so far, that of a sample, or, without
+        any, the prior at the start.
         """
         self.tol = TOL
         try:
@@ -389,9 +393,16 @@ class Evidence:
                     inferred = self.infer(theta)
                 made = self._fields(theta, inferred)
         except OutOfTime:
-            return self.best or self._prior(), True
+            return self._so_far() or self._prior(), True
         late = not made.posterior.converged and self.late()
-        return (self.best if late and self.best is not None else made), late
+        return (self._so_far() if late else None) or made, late
+
+    def _so_far(self) -> ModelFields | None:
+        """Return the best model of all rows or, before there is one, of a sample."""
+        best, of_sample = self.best, self.of_sample
+        if of_sample is not None and not (best and best.posterior.converged):
+            return of_sample
+        return best
 
     def _prior(self) -> ModelFields:
         """Return a model of the prior, which no training row has changed."""
@@ -506,7 +517,8 @@ def basis_size(basis: Basis | None, n: int) -> int:
 def _check_memory(n: int, m: int, stores_best: bool, cache_mb: float) -> None:
     """Raise MemoryError if n rows on a basis of m need more memory than there is.
 
-    With `stores_best`, one model is stored in addition to the current one.
+    With `stores_best`, models of all rows and of half of them are stored in addition to
+    the current one.
     """
 
     def on_basis(m: int) -> float:
@@ -515,7 +527,7 @@ def _check_memory(n: int, m: int, stores_best: bool, cache_mb: float) -> None:
     what = f"{n} rows on a basis of {m}" if m < n else f"{n} rows"
     check_memory(
         "fit_gpor",
-        on_basis(m) if m < n else 8 * n * (_DENSE + stores_best) * n,
+        on_basis(m) if m < n else 8 * n * (_DENSE + 1.25 * stores_best) * n,
         what,
         ": pass basis=m to fit a low-rank model of m rows, which needs "
         f"{in_gib(on_basis(500))} for m = 500",
@@ -606,6 +618,9 @@ def _search(
             found = search(part, theta, max(tol, _COARSE), steps)
         theta, steps = found.x, steps + found.n_iter
         following.state = part.state_for(following)
+        if part.best is not None and part.best.posterior.converged:
+            evidence.of_sample = part.best._replace(violation=np.inf)
+            part.best = None  # frees the one of the sample before
         if isinstance(curvature, DenseCurvature) and part.affords_hessian(following):
             with suppress(OutOfTime):
                 curvature.measure(partial(minus, of=part), theta, found.gradient)

@@ -436,8 +436,9 @@ def fit_gpor(
     max_time : float > 0, optional
         Time budget in seconds, checked before every evaluation of the evidence and,
         half a second after it is exhausted, within an evaluation. The fit then returns
-        the best model of the search, with a warning. If no evaluation was completed,
-        the model has the latent mean found so far and the variance of the prior.
+        the best model of the search, with a warning: that of the largest sample
+        (`max_iter`) if no evaluation on all rows was completed and, without samples,
+        one with the latent mean found so far and the variance of the prior.
     sample_weight : (n,) array-like, optional
         Weights of the rows; weight 2 has the same effect as writing the row twice. With
         inference="ep", weights must be 0 or at least 1, because EP is not defined for a
@@ -464,8 +465,9 @@ def fit_gpor(
         Source of the random numbers that draw the starting points of `n_restarts` and
         the rows of `basis`.
     callback : callable, optional
-        Function that is called with an `ordinal.models.State` after every step. If it
-        returns a true value, the fit stops.
+        Function that is called with an `ordinal.models.State` after every step, and
+        about ten times a second within one. If it returns a true value, the fit stops,
+        as after `max_time`.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
         place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
@@ -529,7 +531,8 @@ def fit_gpor(
         )
     choice = None if basis is None else _read_basis(basis, prepared.problem, kernel)
     # The grace period lets an inference end that is nearly done.
-    late = None if max_time is None else partial(prepared.monitor.late, Monitor.GRACE)
+    limited = not (max_time is None and callback is None)
+    late = partial(prepared.monitor.over, Monitor.GRACE) if limited else None
     settings = Settings(
         kernel, inference, objective, prior, start, prepared.n_threads, late, cache_mb
     )
@@ -649,9 +652,9 @@ def _model(
     if found is not None and here and np.isfinite(found.value):
         status, violation = found.status, found.violation
     elif late and posterior.converged:
-        status, violation = Status.MAX_TIME, made.violation
+        status, violation = monitor.ended or Status.MAX_TIME, made.violation
     else:
-        short = Status.MAX_TIME if late else Status.STALLED
+        short = monitor.ended or Status.MAX_TIME if late else Status.STALLED
         status = Status.CONVERGED if here else short
         violation, monitor = posterior.violation, prepared.monitor.to_tol(posterior.tol)
     own = len(made.rows.shape) == 2
