@@ -1,6 +1,7 @@
 """compare: scores, order, verdict, failures, raw tables, the best model."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -194,6 +195,9 @@ def test_a_function_that_needs_the_table_is_told_why_it_failed():
 def test_a_function_without_probabilities_is_scored_as_far_as_it_can_be():
     def fit_ours(X, y):
         return ordinal.fit_svorim(X, y)
+
+    def fit_first(X, y):
+        return SimpleNamespace(predict=lambda X: np.full(len(X), y[0]))
 
     linked = partial(ordinal.fit_npsvor, probability=False)
     methods = {"first": fit_first, "ours": fit_ours, "off": linked, "pom": "pom"}
