@@ -245,6 +245,15 @@ def test_groups_are_held_out_together():
         ordinal.fit_boosting(X, y, groups=group, n_rounds=5)
 
 
+def test_few_groups_that_hold_whole_ranks_are_no_trouble():
+    X, y = sample(60, 3)
+    for structure in ("score", "scores"):
+        model = ordinal.fit_boosting(
+            X, y, groups=np.minimum(y, 1), structure=structure, max_iter=5, tol=1.0
+        )
+        assert np.isfinite(model.held_out).all()
+
+
 @pytest.mark.parametrize("structure", ["score", "scores"])
 def test_a_path_reads_the_trees_once(structure, monkeypatch):
     X, _ = sample(300, 3, noise=1.0)

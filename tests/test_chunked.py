@@ -147,6 +147,14 @@ def test_a_linear_kernel_needs_no_basis(name, rows):
     assert len(of_blocks.support) == 4
 
 
+@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
+def test_tlssvor_finds_the_size_of_a_basis_of_blocks(rows):
+    noise = np.random.default_rng(0).integers(1, 4, N)
+    options = {"C": 0.1, "gamma": 0.3, "tol": 1e-3, "basis": "auto", "u": np.inf}
+    model = ordinal.fit_tlssvor(Cut([9999], rows[0], noise), None, **options)
+    assert 100 <= len(model.support) <= 400
+
+
 # The command
 
 

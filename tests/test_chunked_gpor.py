@@ -79,6 +79,14 @@ def test_some_rows_of_a_source_are_taken_as_all_of_them_are(rows, monkeypatch):
         assert solution(fit(part, None, **options)) == solution(whole)
 
 
+def test_all_rows_of_a_source_are_a_basis(rows):
+    X, y = rows[0][:80], rows[1][:80]
+    whole = fit(X, y, optimize=False)
+    for basis in (80, 1.0, 500):
+        cut = fit(Cut([33], X, y), None, basis=basis, optimize=False)
+        assert solution(cut) == solution(whole)
+
+
 def test_sparse_rows_in_chunks_go_with_kernels_that_are_given(rows):
     X, y = rows[0][:900], rows[1][:900]
     X = scipy.sparse.csr_array(np.where(X > 1, X, 0))

@@ -90,6 +90,17 @@ def test_many_rows_begin_at_the_minimum_of_some():
     assert model.convergence.n_iter == 3
 
 
+def test_rows_of_weight_0_are_left_out(rows):
+    X, y = rows[0].copy(), rows[1].copy()
+    w = np.ones(N)
+    w[:CHUNK], w[CHUNK + 5 : CHUNK + 9] = 0, 0
+    X[w == 0], y[w == 0] = 1e3, 9
+    options = {"classes": [1, 2, 3, 4, 9]}
+    whole = ordinal.fit_pom(X[w > 0], y[w > 0], **options)
+    model = ordinal.fit_pom(Cut([77], X, y, w), None, **options)
+    assert_allclose(model.parameters, whole.parameters, rtol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("name", "columns"),
     [("pom", 5), ("pom", 2010), ("lit", 5), ("lat", 2010)],

@@ -173,6 +173,7 @@ class Locked(Cut):
         ({"executor": True}, TypeError, "X must be a source that can be pickled"),
         ({"fit": lambda X, y: None}, TypeError, "X comes in chunks, which only the"),
         ({"preprocess": TablePreprocessor()}, ValueError, "preprocess must be None"),
+        ({"cv": [([1, 5, 1], [9])]}, ValueError, r"cv\[0\] must name a row once where"),
         ({"basis": None}, ValueError, "no point could be .* such as basis=300"),
         ({"y": [1, 2]}, ValueError, "y must be None: the blocks of X hold it"),
         ({"sparse": True}, TypeError, "X is sparse, .* fill it: pass standardize"),

@@ -483,6 +483,17 @@ def test_slopes_of_a_category_are_those_of_its_indicators(term, numbers, effects
         one.predict_proba(table.assign(temp="hot"), effects="known")
 
 
+def test_effects_of_a_category_with_random_slopes_are_differences():
+    model = ordinal.fit_clmm("rating ~ temp + contact + (temp | judge)", WINE)
+    low, high = (
+        model.predict_proba(WINE.assign(temp=level), effects="new").mean(axis=0)
+        for level in ("cold", "warm")
+    )
+    found = model.marginal_effects(WINE, effects="new")
+    own = found["name"] == "temp[warm]"
+    assert_allclose(found["effect"][own], high - low, atol=1e-7)
+
+
 def test_reference_levels_are_those_of_random_slopes_too():
     model = ordinal.fit_clmm(
         "rating ~ temp + (temp | judge)", WINE, reference={"temp": "warm"}

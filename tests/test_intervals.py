@@ -324,6 +324,22 @@ def test_residuals_of_intervals_are_those_of_slow_probabilities(fit, given):
         np.testing.assert_allclose(turned, -values, atol=1e-4, err_msg=kind)
 
 
+def test_residuals_of_a_true_model_have_their_distribution():
+    X, lower, upper = coarse(3000, seed=2)
+    y = RankIntervals(lower, upper)
+    model = ordinal.fit_pom(X, y)
+    drawn = {
+        "norm": model.residuals(kind="quantile", rng=0),
+        "logistic": model.residuals(kind="surrogate", rng=0),
+        "uniform": ordinal.inference.simulated_residuals(model, n=99, rng=0).values,
+    }
+    for name, values in drawn.items():
+        assert stats.kstest(values, name).pvalue > 0.01, name
+    wrong = ordinal.fit_pom(X[:, 1:], y)  # the smooth of its residuals has a slope
+    slope = stats.linregress(X[:, 0], wrong.residuals(kind="quantile", rng=0))
+    assert slope.pvalue < 1e-9
+
+
 def test_influence_of_intervals_is_that_of_leaving_rows_out():
     X, lower, upper = coarse(400, seed=3)
     model = ordinal.fit_pom(X, RankIntervals(lower, upper), tol=1e-10)

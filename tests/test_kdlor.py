@@ -116,6 +116,19 @@ def test_a_fit_solves_the_problem_in_explicit_features(basis, seed, r, u, C):
     assert c.gap <= 1e-6 * abs(value)
 
 
+def test_many_ranks_are_solved_exactly():
+    rows, y = sample(400, 80, noise=1.0)
+    model = fit_kdlor(rows, y)
+    f = model.decision_function(rows)
+    apart = np.diff([f[y == k].mean() for k in range(80)])
+    active = model.dual > 0
+    assert 1 < active.sum() < 79
+    assert_allclose(apart[active], model.rho, rtol=1e-6)
+    assert apart.min() >= model.rho * (1 - 1e-6)
+    assert np.abs(model.convergence.rel_gap) < 1e-9
+    assert model.convergence.n_iter < 200
+
+
 @pytest.mark.parametrize("change", [lambda K: 8 * K, lambda K: K + 3])
 def test_neither_a_factor_of_the_kernel_nor_a_constant_matters(change):
     K = KERNEL(X, X)
@@ -235,6 +248,14 @@ def test_folds_are_scored_in_the_unit_of_the_whole():
     f = fold.link_input(X, whole) - whole.thresholds.mean()
     mine = fold.decision_function(X) - fold.thresholds.mean()
     assert_allclose(f, mine * (whole.rho / fold.rho), atol=1e-9)
+
+
+def test_a_basis_for_which_there_is_no_time_gives_a_score_of_one_row(up_after):
+    up_after(0)
+    with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
+        model = fit_kdlor(X, Y, basis=("cholesky", 40), max_time=600.0)
+    assert len(model.support) == 1
+    assert_array_equal(model.decision_function(X), np.zeros(len(X)))
 
 
 def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):

@@ -1,12 +1,14 @@
 """Laplace's posterior by itself: the mode, its evidence, and how that changes."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracles import kernel_matrix, laplace_posterior, probit_terms
-from strategies import gpor_cases
+from strategies import gpor_cases, likelihood, sample
 
+from ordinal import kernels
 from ordinal.gpor.covariance import Dense
 from ordinal.gpor.laplace import laplace
 
@@ -62,3 +64,10 @@ def test_the_mode_is_reached_from_any_start(case, scale, seed):
     again = laplace(Dense(K), like, got.state)
     assert again.n_iter <= 3  # but for rounding, 0
     assert_allclose(again.objective, got.objective, rtol=1e-10, atol=1e-10)
+
+
+def test_a_noise_of_zero_is_not_taken_for_a_mode():
+    """A trial point far off may ask for this; the search then shortens its step."""
+    X, y = sample(20, 3)
+    with np.errstate(all="ignore"), pytest.raises(np.linalg.LinAlgError):
+        laplace(Dense(kernels.RBF(0.3)(X, X)), likelihood(y, [-0.5, 0.5], 0.0), None)

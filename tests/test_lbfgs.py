@@ -90,6 +90,22 @@ def test_a_measured_hessian_is_inverted_whatever_its_signs():
         assert_array_equal(dense.inverse, before)
 
 
+@pytest.mark.parametrize("kind", [Curvature, DenseCurvature])
+def test_curvature_grows_with_the_rows(kind):
+    rng = np.random.default_rng(0)
+    A = np.diag([1.0, 2.0, 5.0])
+    pairs, larger = kind(3), kind(3)
+    for s in rng.standard_normal((4, 3)):
+        pairs.add(s, A @ s)
+        larger.add(s, 4 * A @ s)
+    pairs.scale(1 / 4)
+    s, g = rng.standard_normal((2, 3))
+    assert_allclose(pairs.direction(g), larger.direction(g))
+    pairs.add(s, 4 * A @ s)
+    larger.add(s, 4 * A @ s)
+    assert_allclose(pairs.direction(g), larger.direction(g))
+
+
 def test_searches_end_at_minima():
     scale, at = np.geomspace(1, 100, 40), np.linspace(-1, 1, 40)
     found = search(lambda x: (0.5 * scale @ (x - at) ** 2, scale * (x - at)), 0 * at)
