@@ -534,9 +534,9 @@ def test_what_tests_of_proportional_odds_refuse():
     model = ordinal.fit_pom(X, y)
     with pytest.raises(ValueError, match=r"positive definite covariance .*: take meth"):
         inference.proportional_odds_test(model)
-    assert np.isfinite(
-        inference.proportional_odds_test(model, method="lr")["chi2"]
-    ).all()
+    with pytest.warns(UserWarning, match="with 4 rows per rank and 2 degrees"):
+        found = inference.proportional_odds_test(model, method="lr")
+    assert np.isfinite(found["chi2"]).all()
 
 
 def mean_probabilities(model, x, X, offset, share):

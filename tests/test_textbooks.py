@@ -3,6 +3,8 @@
 Figures of R are those that tests/reference/outcomes.R prints.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -104,9 +106,37 @@ def test_score_statistics_are_those_of_differences(family):
 
         U = slopes(loglik, x, 1e-4)[0]
         H = -slopes(lambda v: slopes(loglik, v, 1e-3)[0], x, 1e-3)
-        found = proportional_odds_test(model, method="score")
-        assert_allclose(found["chi2"][own], U @ np.linalg.solve(H, U), rtol=1e-4)
-        assert found["dof"][own] == len(nominal)
+
+        def logs(v, larger=larger):
+            return np.log(moved(larger, v).predict_proba(X)).ravel()
+
+        S, P = slopes(logs, x, 1e-4), model.predict_proba(X)
+        expected = S.T @ ((weight[:, None] * P).reshape(-1, 1) * S)
+        for method, information in (("score", H), ("expected", expected)):
+            found = proportional_odds_test(model, method=method)
+            chi2 = U @ np.linalg.solve(information, U)
+            assert_allclose(found["chi2"][own], chi2, rtol=1e-4)
+            assert found["dof"][own] == len(nominal)
+
+
+def test_the_expected_information_keeps_the_level_with_few_rows_per_rank():
+    """Mean and p-values of the statistics of 30 samples of a true model."""
+    rng, shares, p = np.random.default_rng(0), {"score": [], "expected": []}, []
+    for _ in range(30):
+        X = rng.normal(size=(240, 1))
+        y = np.argsort(np.argsort(X[:, 0] + rng.logistic(size=240))) // 8
+        model = ordinal.fit_pom(X, y)
+        with pytest.warns(UserWarning, match='needs 21.2 rows per rank: .*"expected"'):
+            found = proportional_odds_test(model, method="score")
+        shares["score"].append(found["chi2"][0] / 28)
+        with warnings.catch_warnings(action="error"):
+            found = proportional_odds_test(model, method="expected")
+        shares["expected"].append(found["chi2"][0] / 28)
+        p.append(found["p_value"][0])
+    # The mean of 30 shares has the standard deviation sqrt(2 / 28 / 30) = 0.05.
+    assert np.mean(shares["score"]) > 1.2
+    assert_allclose(np.mean(shares["expected"]), 1, atol=0.15)
+    assert np.mean(np.array(p) < 0.05) < 0.2
 
 
 WINE, RATED = ordinal.datasets.load_wine()

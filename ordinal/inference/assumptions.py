@@ -29,9 +29,11 @@ from .._cumulative.likelihood import cumulative
 from .._cumulative.separation import separated_columns
 from .._input.checks import check_choice, listed, with_suggestions
 from .._input.types import ArrayLike, MatrixLike
+from .._input.warning import warn
 from .._model.printing import Table
 from .._model.threshold_model import names_between
 from .._numerics.memory import check_memory
+from .._numerics.rows import strips, take
 from .diagnostics import (
     WITHOUT_RANDOM,
     check_known_ranks,
@@ -50,11 +52,16 @@ from .fitted import (
     remembered,
     warn_unless_optimal,
 )
-from .margins import TableRows
+from .margins import TableRows, rows_to_average
 from .tables import tests_table
 
 _REMEDY = "fit again with the column in {}= and compare both by lr_test"
 _MOST = 1000  # ranks of the test of proportional odds
+_BLOCK = 1 << 20  # entries of rows with each rank in memory at a time
+# Rows per rank and root of the degrees of freedom. With fewer, tests at the level of
+# 5 % reject true models in more than 10 % of samples: 56 % of those of 400 rows, 50
+# ranks and one feature.
+_ROWS_PER_RANK = 4
 _NOMINAL = {"mixed": _REMEDY.format("nominal")}
 _BINARY = {"ratio": 'take method="lr"'}
 _SCALE = {
@@ -65,7 +72,7 @@ _SCALE = {
 
 @with_suggestions
 def proportional_odds_test(
-    model: Any, method: Literal["brant", "lr", "score"] = "brant"
+    model: Any, method: Literal["brant", "lr", "score", "expected"] = "brant"
 ) -> Table:
     """Test the proportional odds assumption, for all features and for each.
 
@@ -77,7 +84,7 @@ def proportional_odds_test(
     model : PomModel, RatioModel or ClmmModel
         Fitted model, or a model of preprocessed columns, an estimator or the result of
         a search that holds one.
-    method : {"brant", "lr", "score"}, default "brant"
+    method : {"brant", "lr", "score", "expected"}, default "brant"
         Brant's test compares the coefficients of binary logistic regressions at all
         thresholds (a Wald test). "lr" is the likelihood ratio test against the
         model in which the features are nominal effects. It is available for every
@@ -85,6 +92,8 @@ def proportional_odds_test(
         may not exist. "score" is the score test against that model, with the
         observed information, which SAS prints. It needs no other fit than the model
         itself, so that it exists where a level of a feature has no rows of a rank.
+        "expected" is this test with the expected information, which keeps its level
+        with few rows per rank, too; all others reject true models then.
 
     Returns
     -------
@@ -105,6 +114,8 @@ def proportional_odds_test(
     -----
     ConvergenceWarning
         If a fit of the test stopped before it reached its optimum.
+    UserWarning
+        If the rows per rank are too few for the method.
 
     See Also
     --------
@@ -130,7 +141,7 @@ def proportional_odds_test(
     x2   0.111966   1  0.737917
     """
     model = fitted_model(model, "proportional_odds_test", _NOMINAL)
-    check_choice("method", method, ("brant", "lr", "score"))
+    check_choice("method", method, ("brant", "lr", "score", "expected"))
     check_likelihood(model, "proportional_odds_test")
     if (r := int(model.predictor.observed.sum())) > _MOST:
         raise ValueError(
@@ -163,7 +174,10 @@ def proportional_odds_test(
     elif method == "lr":
         chi2, dof = ratio_tests(fit, groups)
     else:
-        chi2, dof = score_tests(fit, groups)
+        P = _probabilities(model, fit) if method == "expected" else None
+        chi2, dof = score_tests(fit, groups, P)
+    if method != "expected":
+        _warn_of_few_rows(fit.loss.design, dof[0])
     return tests_table(["all", *features], chi2, dof)
 
 
@@ -353,13 +367,14 @@ def ratio_tests(
 
 
 def score_tests(
-    fit: FitMemory, groups: list[np.ndarray]
+    fit: FitMemory, groups: list[np.ndarray], P: np.ndarray | None = None
 ) -> tuple[list[float], list[int]]:
     """Return the score statistics and their degrees of freedom.
 
     They are U'H^-1 U with U the gradient and -H the Hessian of the log-likelihood of
-    the larger model at the fit. A threshold that no row of a level touches has zeros in
-    both, so that a generalised inverse serves.
+    the larger model at the fit, or its expectation by the probabilities P, (n, T + 1).
+    A threshold that no row of a level touches has zeros in the gradient and the
+    Hessian, so that a generalised inverse serves.
     """
     D = fit.loss.design
     chi2, dof = [], []
@@ -367,19 +382,70 @@ def score_tests(
         larger, x = _freed(D, fit.x, freed)
         check_memory(_ASKED, 24 * x.size**2, f"{D.T} thresholds")
         point = fit.loss_of(larger).at(x)
-        H, U = D.total * point.hessian.dense(), D.total * point.gradient
+        U = D.total * point.gradient
+        if P is None:
+            H = D.total * point.hessian.dense()
+        else:
+            H = _expected_information(fit, larger, x, P)
         unit = np.sqrt(np.abs(np.diagonal(H)))
         unit[unit == 0] = 1.0
         w, V = np.linalg.eigh(H / np.outer(unit, unit))
         if w[0] < -_FLAT:
             raise ValueError(
                 "the score test needs a concave log-likelihood, and that with more "
-                'nominal effects is not concave here: take method="lr"'
+                'nominal effects is not concave here: take method="expected"'
             )
         z = V.T @ (U / unit)
         chi2.append(float((z[w > _FLAT] ** 2 / w[w > _FLAT]).sum()))
         dof.append(x.size - fit.x.size)
     return chi2, dof
+
+
+def _probabilities(model: Any, fit: FitMemory) -> np.ndarray:
+    """Return the probabilities of the ranks of the training rows, (n, T + 1)."""
+    D = fit.loss.design
+    why = "because it averages over the ranks that a row may have"
+    check_known_ranks((D.first, D.rank), 'method="expected"', why, 'pass method="lr"')
+    return probabilities_of(model, rows_to_average(model, _ASKED, None, None, None))
+
+
+def _expected_information(
+    fit: FitMemory, design: Design, x: np.ndarray, P: np.ndarray
+) -> np.ndarray:
+    """Return the expectation of minus the Hessian of the log-likelihood, (p, p).
+
+    That is the Hessian of rows that have every rank, weighted by its probability.
+    """
+    H, r = np.zeros((x.size, x.size)), P.shape[1]
+    rank, offset = np.arange(r, dtype=np.int32), design.offset
+    for rows in strips(len(P), max(1, _BLOCK // (r * (r + design.centre.size)))):
+        weight = (design.weight[rows, None] * P[rows]).ravel()
+        each = np.repeat(np.arange(rows.start, rows.stop), r)
+        made = replace(
+            design,
+            X=take(design.X, each),
+            offset=None if offset is None else offset[each],
+            rank=np.tile(rank, rows.stop - rows.start),
+            lower=None,
+            weight=weight,
+            total=float(weight.sum()),
+        )
+        if made.total > 0:
+            H += made.total * fit.loss_of(made).at(x).hessian.dense()
+    return H
+
+
+def _warn_of_few_rows(D: Design, dof: int) -> None:
+    """Warn if the distribution of a statistic is far from chi-square."""
+    rows, least = D.total / (D.T + 1), _ROWS_PER_RANK * np.sqrt(dof)
+    if rows < least:
+        warn(
+            f"{_ASKED} with {rows:.3g} rows per rank and {dof} degrees of freedom "
+            f"has p-values that are too small; it needs {least:.3g} rows per rank: "
+            'take method="expected", or fit ranks that are groups of these',
+            UserWarning,
+            _ASKED,
+        )
 
 
 @with_suggestions
