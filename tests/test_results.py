@@ -98,7 +98,11 @@ def test_blocks_of_the_results_have_the_layout_that_their_scripts_print(number, 
     for line in lines:
         if any(line.strip() and heading.startswith(line) for heading in headings):
             below, seen = line, seen + 1
-        elif below and line.strip() and not line.startswith(("##", "Table", "Fried")):
+        elif (
+            below
+            and line.strip()
+            and not line.startswith(("##", "Table", "Fried", "  sig"))
+        ):
             row = cells(line)  # which may lack the last cells
             above = [cell for cell in cells(below) if cell[0] < row[-1][1]]
             assert not missed(above, row), (below, line)
