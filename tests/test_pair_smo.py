@@ -347,7 +347,7 @@ def test_one_newton_step_ends_it_where_no_other_bound_is_met(kind, sums, b, mass
     point = first(points)
     # a ridge of 1e-10, against eigenvalues of 0.7 and more
     assert_allclose(point.g, best, atol=1e-8)
-    assert points.judge() < 1e-8
+    assert points.violations_afresh() < 1e-8
     assert_feasible(p, point, of_sum=1e-14)
     assert_allclose(point.mu, -np.cumsum([0, *sums]) * p.terms.coupled, atol=1e-8)
 
@@ -390,13 +390,13 @@ def test_what_rounding_leaves_of_a_tie_is_not_sent_round(seed):
 
 @every_kind
 def test_where_rounding_stops_it_the_best_point_is_kept(kind, monkeypatch):
-    judge, seen = Points.judge, []
+    judge, seen = Points.violations_afresh, []
 
     def spy(self):
         seen.append(judge(self)[0])
         return np.array(seen[-1:])
 
-    monkeypatch.setattr(Points, "judge", spy)
+    monkeypatch.setattr(Points, "violations_afresh", spy)
     p = ranks(kind)
     s = solved(p, tol=1e-30)
     assert s.status is Status.STALLED

@@ -161,10 +161,6 @@ class Family(ABC, Generic[P, M]):
         """Return the choice with what is drawn for it, by default its seed."""
         return replace(choice, seed=int(rng.integers(2**31)))
 
-    def readable(self, problem: Problem, choice: BasisChoice | None) -> Problem:
-        """Return the problem with its rows where the solver can read them."""
-        return problem
-
     def check_start(
         self, start: Any, problem: Problem, kernel: KernelFunction, on_basis: bool
     ) -> None:
@@ -328,7 +324,7 @@ def fit_path(
             "is calibrated by the rank of each row"
         )
     choice = family.basis(basis, kernel, prepared.problem, start)
-    problem = family.readable(prepared.problem, choice)
+    problem = in_memory(prepared.problem, choice)
     family = family.prepared(problem, basis)
     if start is not None:
         family.check_start(start, problem, kernel, choice is not None)

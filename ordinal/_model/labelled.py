@@ -174,21 +174,17 @@ def with_missing_labels(fit: _Fit) -> _Fit:
 
     @wraps(fit)
     def labelled(*args: Any, missing_labels: Any = "error", **options: Any) -> Any:
-        check_choice("missing_labels", missing_labels, ("error", "drop"))
         every = dict(zip(names, args, strict=False)) | options
         if len(args) > len(names) or not {"X", "y"} <= set(every):
-            return fit(*args, **options)
+            return fit(*args, **options)  # raises TypeError
         X, y = every.pop("X"), every.pop("y")
         by_row = {name: every.pop(name) for name in BY_ROW if name in every}
-        if missing_labels == "error":
-            warn_of_other_order(X, y=y, **by_row)
-            made = fit(X, y, **by_row, **every)
-            return with_origin(made, X, y, call_of(fit, X, by_row | every))
         rows = Labelled.from_arguments(missing_labels, X, y, every, **by_row)
         inner = every | {k: rows.renumbered(v) for k, v in every.items() if k == "cv"}
-        made = counted(fit(rows.X, rows.y, **rows.by_row, **inner), rows)
-        call = call_of(fit, X, by_row | every | {"missing_labels": missing_labels})
-        return with_origin(made, rows.X, rows.y, call)
+        made, given = fit(rows.X, rows.y, **rows.by_row, **inner), by_row | every
+        if missing_labels != "error":
+            made, given["missing_labels"] = counted(made, rows), missing_labels
+        return with_origin(made, rows.X, rows.y, call_of(fit, X, given))
 
     return labelled  # type: ignore[return-value]
 

@@ -117,12 +117,15 @@ class Prepared:
     monitor : Monitor
         Monitor of the `fit_*` function with its `tol`, whose clock has started. A fit
         runs `with` it, and concludes with its models.
+    moments : Moments or None
+        Those of the columns, if predictions depend on the units of dense features.
     """
 
     problem: Problem
     n_threads: int
     rng: np.random.Generator
     monitor: Monitor
+    moments: Moments | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,9 +187,10 @@ def prepare(
     problem.check_spans()
     if problem.feature_names is not None:
         warn_of_identifiers(problem, reading.categories)
-    if by_scale:
-        warn_of_scales(name, problem)
-    return Prepared(problem, threads, generator, monitor)
+    moments = dense_moments(problem) if by_scale else None
+    if moments is not None:
+        warn_of_scales(name, problem, moments)
+    return Prepared(problem, threads, generator, monitor, moments)
 
 
 def warn_of_identifiers(problem: Problem, categories: Categories | None) -> None:
@@ -219,17 +223,14 @@ def warn_of_identifiers(problem: Problem, categories: Categories | None) -> None
         )
 
 
-def warn_of_scales(name: str, problem: Problem) -> None:
-    """Warn of features that dominate the others by their scale.
+def warn_of_scales(name: str, problem: Problem, moments: Moments) -> None:
+    """Warn of features that dominate the others by their scale, from their moments.
 
     Their standard deviation is over 30 times the (lower) median of those features that
     are not constant. A feature with two values, such as an indicator, counts with half
     the distance between them. Sparse features are not checked, because standardising
     would make them dense.
     """
-    moments = dense_moments(problem)
-    if moments is None:
-        return
     spread = moments.spread()
     varies = np.sort(spread[spread > 0])
     if not varies.size:
@@ -274,7 +275,7 @@ def prepare_with_kernel(
         by_scale=known.compares_units,
         **common,
     )
-    made = make_kernel(kernel, gamma, prepared.problem)
+    made = make_kernel(kernel, gamma, prepared.problem, prepared.moments)
     if isinstance(prepared.problem, ChunkedProblem):
         if made.by_number:
             raise ValueError(
@@ -288,15 +289,21 @@ def prepare_with_kernel(
         prepared.n_threads,
         prepared.rng,
         prepared.monitor,
+        prepared.moments,
         made,
         probability,
     )
 
 
 def make_kernel(
-    kernel: str | Kernel, gamma: str | float, problem: Problem
+    kernel: str | Kernel,
+    gamma: str | float,
+    problem: Problem,
+    moments: Moments | None = None,
 ) -> KernelFunction:
     """Return the kernel object for the arguments `kernel` and `gamma` of a fit.
+
+    `moments` are those of the columns, if they are known.
 
     gamma = "scale" is 1 / (d variance of all entries of X), "auto" is 1 / d. The
     variance takes sample weights into account: weight 2 is the row written twice.
@@ -323,18 +330,19 @@ def make_kernel(
             return known.from_argument(kernel, None)
         return as_kernel(kernel)
     if isinstance(gamma, str):
-        scale = gamma_scale(problem) if gamma == "scale" else 1 / problem.n_features
+        by_spread = gamma == "scale"
+        scale = gamma_scale(problem, moments) if by_spread else 1 / problem.n_features
         gamma = known.gamma_of_scale(scale)
     return known.from_argument(kernel, gamma)
 
 
-def gamma_scale(problem: Problem) -> float:
+def gamma_scale(problem: Problem, moments: Moments | None = None) -> float:
     """Return the value of gamma="scale" for the features of a problem.
 
     Raises ValueError if rows are so long that their squares overflow.
     """
     d = problem.n_features
-    mean, var = column_moments(problem)
+    mean, var = column_moments(problem, moments)
     absent = d - mean.size  # columns of zeros
     level = mean.sum() / d
     between = ((mean - level) ** 2).sum() + absent * level**2
@@ -344,7 +352,9 @@ def gamma_scale(problem: Problem) -> float:
     return 1 / (d * total) if total > max(rounding, _NO_SPREAD) else 1.0
 
 
-def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def column_moments(
+    problem: Problem, moments: Moments | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return weighted means and variances of the columns, (d,) each.
 
     They have the same bytes wherever the rows are. Of sparse rows in memory, only
@@ -358,7 +368,7 @@ def column_moments(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
             held = np.unique(X.indices)  # all columns could be too many for a vector
             mean, variance = X.of_columns(held).mean_and_var(w / w.sum())
             return mean, variance
-    moments = dense_moments(problem)
+    moments = moments or dense_moments(problem)
     if moments is None:
         raise ValueError(
             "gamma must be a number where X is sparse and read in chunks, because no "

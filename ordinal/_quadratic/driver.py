@@ -264,11 +264,11 @@ class _Fit:
         """Take all steps of the fit, and return its result."""
         try:
             with Pool(self.n_workers) as pool:
-                return self.solution(*self.judged(pool))
+                return self.solution(*self.until_stopped(pool))
         finally:
             self.left = True  # after an error steps may still be under way
 
-    def judged(self, pool: Pool) -> tuple[np.ndarray, Status | None]:
+    def until_stopped(self, pool: Pool) -> tuple[np.ndarray, Status | None]:
         """Return the violations at the end, and what stopped the fit before it."""
         least = int(_STEPS_PER_ROW * self.n_rows)
         if self.monitor.late():  # begin no further slice
@@ -300,9 +300,9 @@ class _Fit:
                 # The steps write to the points, which are judged next.
                 for step in self.under_way.values():
                     step.wait()
-                return self.judged_in_time(), stopped
-            if not self.under_way and self.all_rest():
-                violation = self.judge()
+                return self.violations_in_time(), stopped
+            if not self.under_way and all(t.phase >= Phase.DONE for t in self.tasks):
+                violation = self.end_or_resume()
                 if violation is not None:
                     return violation, None if self.certain else Status.MAX_TIME
 
@@ -332,21 +332,17 @@ class _Fit:
             return
         self.tasks[0].resume(_PATIENCE, n)
 
-    def judged_in_time(self) -> np.ndarray:
+    def violations_in_time(self) -> np.ndarray:
         """Return the violations by f from the kernel, if time permits.
 
         Otherwise f is as the steps left it.
         """
         try:
             with self.monitor.limited(Monitor.GRACE):
-                return self.points.judge()
+                return self.points.violations_afresh()
         except OutOfTime:
             self.certain = False
             return self.points.violations()
-
-    def all_rest(self) -> bool:
-        """Return whether no task has work left before the next judgement."""
-        return all(task.phase >= Phase.DONE for task in self.tasks)
 
     def at_work(self) -> bool:
         """Return True if SMO can continue with at least one task."""
@@ -407,36 +403,32 @@ class _Fit:
 
     def step(self, k: int) -> bool:
         """Take a Newton step of problem k, or pivots, and return whether it moved."""
+        task, points = self.tasks[k], self.points
         try:
             with ended_by(self.over):
-                return self._step(k)
+                # Tied groups share a sum, which an active set does not represent.
+                if task.pivots and not points.mu[k].any():
+                    steps = self.pivoting[k].minimise(
+                        task, points, k, self.tol, self.max_iter
+                    )
+                else:
+                    # A single problem has no other work beside its Newton step.
+                    n_threads = self.n_threads_now if len(self.tasks) == 1 else 1
+                    steps = int(newton_step(points, k, n_threads))
         except OutOfTime:  # nothing has moved
             return False
+        # A step that did not move the problem is not worth trying again soon.
+        task.resume(_PATIENCE if steps else 2 * task.patience, steps)
+        return steps > 0
 
     def over(self) -> bool:
         """Return True if the fit no longer needs the steps under way."""
         return self.left or self.monitor.late()
 
-    def _step(self, k: int) -> bool:
-        task, points = self.tasks[k], self.points
-        # Tied groups share a sum, which an active set does not represent.
-        if task.pivots and not points.mu[k].any():
-            steps = self.pivoting[k].minimise(task, points, k, self.tol, self.max_iter)
-        else:
-            # A single problem has no other work beside its Newton step.
-            n_threads = self.n_threads_now if len(self.tasks) == 1 else 1
-            steps = int(newton_step(points, k, n_threads))
-        # A step that did not move the problem is not worth trying again soon.
-        task.resume(_PATIENCE if steps else 2 * task.patience, steps)
-        return steps > 0
-
-    def judge(self) -> np.ndarray | None:
-        """Return the violations if the fit is over, otherwise None.
-
-        Problems above tol run again.
-        """
+    def end_or_resume(self) -> np.ndarray | None:
+        """Return the violations if the fit is over, or resume problems above tol."""
         points, tol = self.points, self.tol
-        violation: np.ndarray = self.judged_in_time()
+        violation: np.ndarray = self.violations_in_time()
         if not self.certain or (violation <= tol).all():
             return violation
         if self.best is None:
@@ -451,7 +443,7 @@ class _Fit:
         if not again.any():
             if (violation > self.least).any():  # the last steps increased a violation
                 points.entries[:], points.mu[:] = self.best
-                violation = points.judge()
+                violation = points.violations_afresh()
             return violation
         for k in map(int, np.flatnonzero(again)):
             # Rounding of K to float32 can give curvature to a direction that has none.

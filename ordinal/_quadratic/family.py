@@ -28,7 +28,6 @@ from .._model.kernel_fit import (
     M,
     P,
     Solver,
-    in_memory,
     read,
     read_only_matrix,
     support_rows,
@@ -219,10 +218,6 @@ class QuadraticFamily(Family[P, M]):
     ) -> BasisChoice | None:
         """Return how the basis is chosen; none by default for a start with duals."""
         return read(basis, kernel, problem, getattr(start, "dual", None) is not None)
-
-    def readable(self, problem: Problem, choice: BasisChoice | None) -> Problem:
-        """Return the problem with its rows in memory if it has no basis."""
-        return in_memory(problem, choice)
 
     def solver(
         self,

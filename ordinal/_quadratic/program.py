@@ -175,7 +175,7 @@ class Points:
         beta = self.g.sum(axis=1)
         self.f[:] = self.gram.product(beta) if beta.any() else 0.0
 
-    def judge(self) -> np.ndarray:
+    def violations_afresh(self) -> np.ndarray:
         """Recompute f from the kernel; return the violations, (P,)."""
         self.refresh()
         return self.violations()

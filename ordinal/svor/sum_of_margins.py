@@ -39,7 +39,7 @@ from .._input.checks import check_choice, shown
 from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
 from .._input.types import AnyBasis, ArrayLike
-from .._model.kernel_fit import Family, KernelOptions, Solver, in_memory, support_rows
+from .._model.kernel_fit import Family, KernelOptions, Solver, support_rows
 from .._quadratic.driver import Solution, solve
 from .._quadratic.family import MAX_ITER, gram_of
 from .._quadratic.program import Gram, Program
@@ -85,10 +85,6 @@ class SumOfMargins(Family[float, SvorModel]):
         if basis is not None:
             raise ValueError(_only_fixed("basis"))
         return None
-
-    def readable(self, problem: Problem, choice: BasisChoice | None) -> Problem:
-        """Return the problem with its rows in memory."""
-        return in_memory(problem, choice)
 
     def check_start(
         self, start: object, problem: Problem, kernel: KernelFunction, on_basis: bool
