@@ -349,12 +349,19 @@ def test_odds_ratios_are_exponentials():
         assert_array_equal(ratios["odds_ratio"], np.exp(model.coef))
         for end in ("lower", "upper"):
             assert_array_equal(ratios[end], np.exp(ends[end][-6:]))
-    # the odds of more than rank 0, by the probabilities
-    P = model.cumulative_proba([[0.0] * 6, [1.0, 0, 0, 0, 0, 0]])
-    odds = (1 - P) / P
-    assert_allclose(
-        odds[1] / odds[0], inference.odds_ratios(model)["odds_ratio"][0], rtol=1e-12
-    )
+    # the odds of more than each rank, by the probabilities
+    partial_odds = fitted(HOUSING, nominal=[0, 3])
+    for one in (model, partial_odds):
+        names, ratios = (inference.odds_ratios(one)[k] for k in ("name", "odds_ratio"))
+        for j, name in enumerate(one.predictor.column_names):
+            P = one.cumulative_proba([np.zeros(6), np.arange(6) == j])
+            odds = (1 - P) / P
+            own = ratios[[n in (name, f"0|1.{name}", f"1|2.{name}") for n in names]]
+            assert_allclose(odds[1] / odds[0], np.broadcast_to(own, 2), rtol=1e-12)
+    profiled = inference.odds_ratios(partial_odds, method="profile")
+    assert_array_equal(np.isnan(profiled["lower"]), ["|" in n for n in names])
+    with pytest.raises(ValueError, match="those of threshold='equidistant' are of its"):
+        inference.odds_ratios(fitted(WINE, nominal=[1], threshold="equidistant"))
     with pytest.raises(ValueError, match="link='probit'"):
         inference.odds_ratios(fitted(WINE, link="probit"))
     with pytest.raises(ValueError, match="this model has scale effects"):

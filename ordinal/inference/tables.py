@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._cumulative.design import Design
+from .._cumulative.design import Design, structure_of
 from .._input.checks import (
     check_choice,
     check_flag,
@@ -259,10 +259,11 @@ def spread_of_coef(model: Any, design: Design) -> np.ndarray:
 def odds_ratios(
     model: Any, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
 ) -> Table:
-    """Return odds ratios exp(coef) with confidence intervals.
+    """Return odds ratios of the features with confidence intervals.
 
     An odds ratio is the factor by which one unit more of a feature multiplies the
-    odds of a rank above any threshold.
+    odds of a rank above any threshold. A feature with nominal effects has one for
+    each threshold, such as "1|2.x".
 
     Parameters
     ----------
@@ -270,7 +271,7 @@ def odds_ratios(
         Fitted model, or a model of preprocessed columns, an estimator or the result of
         a search that holds one.
     level, method
-        As for `confint`; the ends of its intervals are transformed.
+        As for `tidy`, whose estimates and intervals are transformed by exp.
 
     Returns
     -------
@@ -280,8 +281,8 @@ def odds_ratios(
     Raises
     ------
     ValueError
-        As for `confint`; also for a link other than "logit" or a model with scale
-        effects, in which odds do not change by one factor.
+        As for `confint`; also for a link other than "logit", a model with scale
+        effects, or nominal effects of thresholds that are symmetric or equidistant.
 
     See Also
     --------
@@ -306,13 +307,19 @@ def odds_ratios(
             f"effects, and this model has {what}: its odds do not change by "
             "one factor"
         )
-    ends = confint(model, level, method=method)
-    first = first_coef(model) if method == "wald" else 0
-    own = slice(first, first + model.coef.size)
-    columns = {"odds_ratio": "estimate", "lower": "lower", "upper": "upper"}
-    with np.errstate(over="ignore"):  # infinite then, which is right
-        ratios = {name: np.exp(ends[of][own]) for name, of in columns.items()}
-    return Table({"name": ends["name"][own], **ratios})
+    T = int(model.predictor.observed.sum()) - 1
+    is_flexible = structure_of(model.predictor.threshold, T).matrix is None
+    if model.nominal_coef.size and not is_flexible:
+        raise ValueError(
+            "odds_ratios need the nominal effects of each threshold, and those of "
+            f"threshold={shown(model.predictor.threshold)} are of its parameters: fit "
+            'with threshold="flexible"'
+        )
+    found = tidy(model, level, method=method, exponentiate=True)
+    own = slice(model.alpha.size, first_coef(model) + model.coef.size)
+    columns = {"name": "name", "odds_ratio": "estimate"}
+    columns |= {"lower": "lower", "upper": "upper"}
+    return Table({name: found[of][own] for name, of in columns.items()})
 
 
 @with_suggestions
