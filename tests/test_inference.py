@@ -14,6 +14,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from scipy.stats import norm
+from strategies import slow
 
 import ordinal
 import ordinal.sklearn
@@ -106,7 +107,9 @@ RANDOM = {  # of fits by quadrature, by Laplace, and where the fit finds the nod
 }
 
 
-@pytest.mark.parametrize("case", RANDOM)
+@pytest.mark.parametrize(
+    "case", ["scale", "auto", *slow("nodes", "adjacent", "slopes")]
+)
 def test_terms_of_mixed_models_are_tested_by_fits_without_them(case):
     """Each figure is that of an explicit fit with the same random effects and nodes."""
     options = RANDOM[case]

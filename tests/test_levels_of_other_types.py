@@ -20,7 +20,7 @@ G, X = RNG.integers(1, 4, 120), RNG.normal(size=120)
 Y = np.digitize(X + G + RNG.normal(size=120), [1.5, 3.0])
 WORDS = np.array(["", "a", "b", "c"])[G]
 FITS = {
-    "xofm": partial(ordinal.fit_xofm, categorical=["g"], max_iter=100),
+    "xofm": partial(ordinal.fit_xofm, categorical=["g"], n_factors=0),
     "boosting": partial(ordinal.fit_boosting, categorical=["g"], n_rounds=5),
     "svorim": partial(
         ordinal.fit_svorim, preprocess=TablePreprocessor(categorical=["g"])
