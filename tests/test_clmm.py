@@ -671,14 +671,6 @@ def test_profiles_of_a_singular_model_have_free_variances(singular, kind):
     assert released[0] == (kind == "nested")
 
 
-def test_profiles_need_the_rows():
-    again = loaded(MODEL)
-    assert again.summary() == MODEL.summary()
-    assert np.array_equal(again.predict_proba(WINE), MODEL.predict_proba(WINE))
-    with pytest.raises(ValueError, match="needs the training rows"):
-        again.confint_deviations()
-
-
 def test_predictions_of_known_average_and_new_groups(exact):
     rows = WINE.iloc[:6]
     modes = [1.69846538, -0.56657866, 0.97052516, -0.0593911, 0.23110483,

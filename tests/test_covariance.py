@@ -187,26 +187,6 @@ def test_a_small_precision_keeps_the_digits_of_the_variance():
     assert_allclose(A, expected, rtol=1e-13)
 
 
-def test_the_factor_is_that_of_the_latest_precisions():
-    rng = np.random.default_rng(1)
-    F = rng.normal(size=(300, 5))
-    Sigma = F @ F.T
-    cov, other = Dense(Sigma), Dense(Sigma.copy())
-    values = Given(Sigma[:, :5], Sigma[:5, :5], np.diagonal(Sigma))
-    low = LowRank(values, np.inf), LowRank(values, mb_of(100, 5), 2)
-    v, W = rng.normal(size=300), np.linspace(0, 1, 300)
-    for a, b in ((cov, other), low):
-        a.posterior(v, np.full(300, 0.3))
-        assert_array_equal(a.solve(v, W), b.solve(v, W))
-        assert a.log_det == b.log_det
-        assert_array_equal(a.posterior(v, W), b.posterior(v, W))
-    # what is kept, and how many threads there are, changes no byte
-    assert_array_equal(*(c.extra_variance for c in low))
-    assert_array_equal(*(c.slopes(v, v, W) for c in low))
-    for got, expected in zip(*(c.predictor(v) for c in low), strict=True):
-        assert_array_equal(got, expected)
-
-
 @given(low_ranks())
 def test_low_rank(case):
     cov, _, K, columns, W, rng = case
@@ -253,18 +233,3 @@ def test_low_rank_sensitivity_agrees_with_differences(case):
     size = values.size
     allowed = 1e-6 * size + 1e-13 * (abs(value(0)) + size) / h
     assert abs(got - expected) <= allowed
-
-
-def test_what_fitc_cannot_hold_back_is_not_negative():
-    """All rows are inducing ones: rounding must not leave a negative variance."""
-    X = np.random.default_rng(0).normal(size=(40, 1))
-    K = kernels.RBF(0.1)(X, X)
-    cov = LowRank(Given(K, K, np.diagonal(K)), np.inf)
-    assert np.all(cov.extra_variance >= 0)
-    assert_allclose(cov.extra_variance, 0, atol=1e-8)
-    # and where it is held at 0 it does not change
-    values = Given(K, K, np.linspace(0.5, 1.5, 40))
-    cov = LowRank(values, np.inf)
-    cov.slopes(np.ones(40), np.ones(40), np.ones(40))
-    assert_array_equal(values.c, np.linspace(0.5, 1.5, 40) > 1)
-    assert_array_equal(cov.extra_variance > 0, values.c)

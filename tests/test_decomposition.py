@@ -55,13 +55,6 @@ def test_probabilities_are_differences_of_ordered_events():
     assert_array_equal(cheap, (P @ cost).argmin(axis=1))
 
 
-def test_two_ranks_are_the_classifier():
-    X, y = sample(80, 2)
-    alone = LogisticRegression().fit(X, y)
-    model = OrdinalDecomposition(LogisticRegression()).fit(X, y)
-    assert_allclose(model.predict_proba(X), alone.predict_proba(X), atol=1e-12)
-
-
 def test_weights_are_passed_on_or_refused():
     X, y = sample(90, 3)
     times = 1 + np.arange(90) % 2

@@ -131,17 +131,6 @@ def test_csr_products_by_columns_are_those_by_dense_rows(AB):
     assert_array_equal(inner_products(B, A).T, full)
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_csr_tiles_are_the_same_for_any_number_of_threads(kernel):
-    X = sparse.random_array((1100, 3000), density=1e-2, format="csr", rng=0)
-    X, full = CSR.from_any(X), []
-    for n_threads in (1, 3):
-        full.append(np.empty((1100, 1100), np.float32))
-        Evaluator(kernel, X, X, n_threads).triangle(full[-1], mirror=True)
-    assert full[0].tobytes() == full[1].tobytes()
-    assert_allclose(full[0], kernel(X, X), rtol=1e-6, atol=1e-7)  # of single
-
-
 @pytest.mark.parametrize("kernel", [*KERNELS, kernels.Pearson()], ids=repr)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_threads", [1, 3])
