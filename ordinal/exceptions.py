@@ -63,10 +63,7 @@ class EmptyColumnsWarning(UserWarning):
 
 
 class UnknownLevelsWarning(UserWarning):
-    """Categories of new rows are not those of the training rows, and count as missing.
-
-    Single new categories do without a warning, unless they are a known one as a number.
-    """
+    """Categories of new rows that no training row has, and that count as missing."""
 
 
 class ApproximationWarning(UserWarning):

@@ -485,6 +485,48 @@ def test_an_output_that_cannot_be_is_found_before_the_work(
     assert "is a folder" in run("predict", model, data, "--out", tmp_path, code=2)
 
 
+@pytest.mark.parametrize("argv", [
+    "fit DATA --method pom --out LINK",
+    "compare DATA --out LINK",
+    "compare DATA --splits SPLITS --out SPLITS",
+    "compare DATA --plot p.png --out ./p.png",
+    "predict MODEL DATA --out DATA",
+    "predict MODEL DATA --out MODEL",
+    "predict MODEL - --out DATA",
+    "report MODEL DATA --out MODEL",
+    "explain MODEL DATA --out LINK",
+])  # fmt: skip
+def test_no_file_that_is_read_is_written(run, tmp_path, monkeypatch, data, argv):
+    files = {"MODEL": tmp_path / "m.npz", "LINK": tmp_path / "other name.csv"}
+    files |= {"DATA": data, "SPLITS": tmp_path / "s.npz"}
+    for name in ("MODEL", "SPLITS"):
+        files[name].write_text(name)
+    os.link(data, files["LINK"])
+    before = {path: Path(path).read_bytes() for path in files.values()}
+    with open(data) as file:
+        monkeypatch.setattr("sys.stdin", file)
+        error = run(*(files.get(word, word) for word in argv.split()), code=2)
+    assert "pass another name" in error
+    assert {path: Path(path).read_bytes() for path in before} == before
+    if argv == "predict MODEL DATA --out DATA":
+        with pytest.raises(ValueError, match="is the file of the rows"):
+            ordinal.data.write_predictions(files["LINK"], mock.Mock(), data)
+
+
+def test_unknown_categories_are_named_once_per_column(run, tmp_path, capsys):
+    table, model = tmp_path / "t.csv", tmp_path / "m.npz"
+    lines = [f"{k},{'uvw'[k % 3]},{k % 3}\n" for k in range(30)]
+    table.write_text("a,b,y\n" + "".join(lines))
+    run("fit", table, "--method", "svorim", "--folds", 0, "--out", model)
+    table.write_text(table.read_text().replace("u", "new").replace("v,2", "new,2"))
+    with mock.patch("ordinal._files.chunks.PIECE", 50):
+        assert main(["predict", str(model), str(table)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 31
+    assert err.startswith("ordinal: warning: column 'b' of X holds 'new', which no tr")
+    assert err.count("\n") == 1
+
+
 def test_all_wrong_settings_and_columns_are_listed_at_once(run, tmp_path, data):
     fit = ["fit", data, "--method", "svorim", "--out", tmp_path / "m.npz"]
     refused = run(*fit, "--set", "random_state=3", "nonsense=1", "C", code=2)
@@ -640,6 +682,8 @@ def test_config(run):
         (["compare", "--set", "npsvor.classes=1"], "no argument 'classes'"),
         (["compare", "--set", "pom.offset=1"], "no argument 'offset'"),
         (["compare", "--methods", "npsvor", "--set", "npsvor.C=-1"], "C must be"),
+        (["compare", "DATA", "--methods", "lit", "constant-mode", "lat", "--set",
+          "lit.l2=-1", "lat.l2=-2"], "every method failed: lit: ValueError: l2 must"),
         (["compare", "nowhere.csv"], "nowhere.csv: No such file"),
         (["compare", "DATA", "--target", "x"], "no column 'x'"),
         (["compare", "DATA", "--binning", "length"], "--binning needs --bins"),

@@ -2,14 +2,12 @@
 
 import argparse
 import sys
-import warnings
 from dataclasses import replace
 
 import numpy as np
 
 from .._files.writing import check_target, descriptor_of
 from .._input.labels import ranks_of
-from .._watch.convergence import filter_held
 from .._watch.progress import Line
 from ..comparison.learner import Learner
 from ..comparison.methods import Study, compared
@@ -17,7 +15,7 @@ from ..model_selection import stratified_kfold
 from ..model_selection.data import SearchData
 from ..model_selection.scoring import Rule, scorers_of
 from .data import Data, Streamed, is_large, read_data, read_streamed
-from .methods import described, in_options, learner_of, on_terminal
+from .methods import described, learner_of, on_terminal
 
 _STDOUT = 1  # the descriptor
 
@@ -41,20 +39,15 @@ def fit(args: argparse.Namespace) -> None:
     watched = on_terminal()
     chunks = "basis" in learner.params and is_large(args.data)
     data: Data | Streamed
-    with warnings.catch_warnings(record=True) as caught:
-        filter_held("always")  # as each becomes a line
-        if args.stream or chunks:
-            data = read_streamed(args)
-            model, point = learner.learn(
-                data.X, None, rng, watched, rule=args.rule, **data.params
-            )
-        else:
-            data = read_data(args)
-            model, point = learner.learn(
-                data.X, data.y, rng, watched, rule=args.rule, **data.params
-            )
-    for warning in caught:
-        print(f"ordinal: warning: {in_options(str(warning.message))}", file=sys.stderr)
+    if args.stream or chunks:
+        data = read_streamed(args)
+        labels = None
+    else:
+        data = read_data(args)
+        labels = data.y
+    model, point = learner.learn(
+        data.X, labels, rng, watched, rule=args.rule, **data.params
+    )
     model.save(args.out)
 
     # The report does not go where the model has gone.

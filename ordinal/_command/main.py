@@ -10,8 +10,9 @@ A subcommand is imported when it is used, so that `ordinal --help` and
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, get_args
+from typing import Any, NoReturn, TextIO, get_args
 
 import ordinal
 
@@ -504,7 +505,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
     try:
         args = parser().parse_args(argv)  # which exits after --help and --version
-        args.run(args)
+        _check_written(args)
+        _run(args)
         sys.stdout.flush()  # a closed pipe shows here, not while Python shuts down
     except KeyboardInterrupt:
         return 130
@@ -517,6 +519,53 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, TypeError, MemoryError) as error:
         return _fail(error)
     return 0
+
+
+def _check_written(args: argparse.Namespace) -> None:
+    """Raise ValueError for a file to write that is also read, or written twice."""
+    from .._files.writing import replaces
+
+    files = {
+        f"--{name}": path for name in ("out", "plot") if (path := vars(args).get(name))
+    }
+    read = [vars(args).get(name) for name in ("model", "data", "splits")]
+    for option, path in files.items():
+        for other in read:
+            if other and replaces(path, other):
+                also = "" if path == other else f", the same file as {other}"
+                raise ValueError(
+                    f"{option} {path} would replace a file that is read{also}: pass "
+                    "another name"
+                )
+    if len({os.path.realpath(path) for path in files.values()}) < len(files):
+        raise ValueError(
+            f"{' and '.join(files)} name the same file: pass another name for one"
+        )
+
+
+def _run(args: argparse.Namespace) -> None:
+    """Run a subcommand, and print each warning once as a line on standard error."""
+    from .._input.warning import each_warning_once
+    from .._watch.convergence import filter_held
+
+    with warnings.catch_warnings():
+        filter_held("always")
+        warnings.showwarning = _print_warning
+        each_warning_once(args.run)(args)
+
+
+def _print_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    from .methods import in_options  # which imports every method
+
+    text = " ".join(in_options(str(message)).split())
+    print(f"ordinal: warning: {text}", file=sys.stderr)
 
 
 def _cut(word: str) -> str:

@@ -11,6 +11,7 @@ import errno
 import io
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -74,6 +75,19 @@ def _opened(mode: int | None, path: str, flags: int) -> int:
 def check_target(path: str | os.PathLike[str]) -> None:
     """Raise OSError for a path that cannot be written to, before long computations."""
     _target(path)
+
+
+def replaces(path: Any, read: str) -> bool:
+    """Return whether writing to a path would replace a file that is read.
+
+    The file may have several names; "-" is standard input.
+    """
+    try:
+        own = os.stat(path)
+        others = os.fstat(sys.stdin.fileno()) if read == "-" else os.stat(read)
+    except (OSError, ValueError):  # there is no such file yet
+        return False
+    return stat.S_ISREG(own.st_mode) and os.path.samestat(own, others)
 
 
 def descriptor_of(path: str | os.PathLike[str]) -> int | None:

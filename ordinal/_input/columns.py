@@ -602,13 +602,11 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
     return np.array([code.get(value, np.nan) for value in values])
 
 
-def unknown_levels(
-    column: Any, labels: np.ndarray
-) -> tuple[list[Any], dict[Any, Any], bool]:
+def unknown_levels(column: Any, labels: np.ndarray) -> tuple[list[Any], dict[Any, Any]]:
     """Return the distinct values of a column that are not among labels.
 
-    Returned are these values, the labels that are equal to some of them as numbers, by
-    value, and whether the column holds any of the labels.
+    Returned are these values, and the labels that are equal to some of them as numbers,
+    by value.
     """
     of_frame = isinstance(column, Column)
     seen = column.labels_present().tolist() if of_frame else _distinct(column)
@@ -621,7 +619,7 @@ def unknown_levels(
         for value in unknown
         if (number := as_number(value)) is not None and number in numbers
     }
-    return unknown, alike, bool(found)
+    return unknown, alike
 
 
 def as_number(value: Any) -> float | None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .._files.chunks import TableBlocks
 from .._files.table import Table
-from .._files.writing import writing
+from .._files.writing import replaces, writing
 from .._input.checks import as_array, as_path, listed, shown, similar_to
 from .._input.columns import feature_names, frame_columns
 from .._input.frame import Frame
@@ -87,6 +87,12 @@ def write_predicted(
         raise ValueError(
             f"predictions are written as CSV or Parquet, got {shown(path)}: pass a "
             "name that ends in .csv or .parquet"
+        )
+    read = X.path if isinstance(X, TableBlocks) else X
+    if isinstance(read, str | os.PathLike) and replaces(path, os.fspath(read)):
+        raise ValueError(
+            f"{shown(path)} is the file of the rows, which it would replace: pass "
+            "another name for the predictions"
         )
     is_parquet = path.endswith(".parquet")
     if is_parquet and not find_spec("pyarrow"):

@@ -52,13 +52,13 @@ def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
 def warn_of_unknown_levels(
     name: str, column: object, labels: np.ndarray, places: np.ndarray
 ) -> None:
-    """Warn of values of a new column that the training column wrote otherwise.
+    """Warn of values of a new column that are no categories of the training column.
 
     `places` are those of the values among the labels, NaN for missing and unknown ones.
     """
     if not np.isnan(places).any():
         return
-    unknown, alike, some = unknown_levels(column, labels)
+    unknown, alike = unknown_levels(column, labels)
     if alike:
         value, level = next(iter(alike.items()))
         warn(
@@ -68,12 +68,13 @@ def warn_of_unknown_levels(
             UnknownLevelsWarning,
             name,
         )
-    elif unknown and not some:
+    elif unknown:
+        known = enumerated(labels.tolist(), at_most=6)
         warn(
-            f"column {shown(name)} of X holds none of the categories of the training "
-            f"rows, {enumerated(labels.tolist(), at_most=6)}, but "
-            f"{enumerated(unknown, at_most=3)}, which count as missing: write them as "
-            "there",
+            f"column {shown(name)} of X holds {enumerated(unknown, at_most=3)}, which "
+            f"no training row has and which {'count' if unknown[1:] else 'counts'} as "
+            f"missing; its categories are {known}: write "
+            f"{'them' if unknown[1:] else 'it'} as there if one is meant",
             UnknownLevelsWarning,
             name,
         )

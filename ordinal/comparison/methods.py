@@ -617,8 +617,8 @@ def compare(
     Raises
     ------
     ValueError, TypeError
-        If the data or an argument is invalid. If every method failed, the first error
-        is raised; otherwise failures are listed in `reasons`.
+        If the data or an argument is invalid. If every method failed, apart from the
+        constants, their errors are raised; otherwise `reasons` lists failures.
 
     See Also
     --------
@@ -687,15 +687,15 @@ def compare(
 def compared(study: Study, splits: Splits, line: Line | None) -> Comparison:
     """Return the comparison of the methods of a study on these splits.
 
-    Raises the first error if every method failed.
+    Raises an error if every method failed, apart from the constants.
     """
     say, scorers = Say(line, list(study.learners), len(splits)), study.scorers
     jobs = [MethodJob(name, splits) for name in study.learners]
     found, _ = run(jobs, Workers(MethodWork(study, say)), None, say)
     folds = dict(zip(study.learners, found, strict=True))
-    errors = [of[0].error or of[-1].error for of in folds.values()]
-    if all(errors):
-        raise next(error for error in errors if error is not None)
+    failed = {n: of[-1] for n, of in folds.items() if n not in CONSTANTS}
+    if failed and all(fold.error for fold in failed.values()):
+        raise _all_failed(failed)
     means = np.array([np.mean([f.scores[0] for f in of]) for of in folds.values()])
     losses = -means if scorers[0].greater_is_better else means
     order = np.argsort(losses, kind="stable")  # nan comes last
@@ -722,6 +722,18 @@ def compared(study: Study, splits: Splits, line: Line | None) -> Comparison:
         _study=study,
         _without_proba={n for n in names if any(f.lacks_proba for f in folds[n])},
     )
+
+
+def _all_failed(failed: Mapping[str, FoldOutcome]) -> Exception:
+    """Return the error of all methods, or one that names each of several errors."""
+    first, *others = failed.values()
+    if all(fold.failure == first.failure for fold in others):
+        assert first.error is not None
+        return first.error
+    each = "; ".join(f"{name}: {fold.failure}" for name, fold in failed.items())
+    error = ValueError(f"every method failed: {each}")
+    error.__cause__ = first.error
+    return error
 
 
 def _read(
