@@ -433,7 +433,7 @@ def test_predict_takes_columns_without_a_header_by_position(run, tmp_path, data,
     bare = write(tmp_path / "b.csv", X[:, :1], X[:, 1], header=None)
     assert run("predict", model, bare) == expected
     bare = write(tmp_path / "b.csv", X, y, header=None)
-    assert "no column 'east'" in run("predict", model, bare, code=2)
+    assert "no columns 'east', 'north'" in run("predict", model, bare, code=2)
     table = write(tmp_path / "t.csv", X, y, header=None)
     run("fit", table, "--method", "npsvor", "--out", model)
     bare = write(tmp_path / "b.csv", X[:, :1], X[:, 1], header=None)
@@ -464,7 +464,7 @@ def test_fit_warns_in_one_line(capsys, tmp_path, data):
 def test_a_model_to_standard_output_is_alone_there(tmp_path, data):
     """The report goes to the other stream."""
     fit = [sys.executable, "-m", "ordinal", "fit", data, "--method", "npsvor", "--out"]
-    done = subprocess.run([*fit, "/dev/stdout"], cwd=tmp_path, capture_output=True)
+    done = subprocess.run([*fit, "-"], cwd=tmp_path, capture_output=True)
     assert done.stderr.startswith(b"npsvor on 60 rows")
     (tmp_path / "m.npz").write_bytes(done.stdout)
     assert ordinal.load(tmp_path / "m.npz").feature_names == ("east", "north")
@@ -515,16 +515,65 @@ def test_no_file_that_is_read_is_written(run, tmp_path, monkeypatch, data, argv)
 
 def test_unknown_categories_are_named_once_per_column(run, tmp_path, capsys):
     table, model = tmp_path / "t.csv", tmp_path / "m.npz"
-    lines = [f"{k},{'uvw'[k % 3]},{k % 3}\n" for k in range(30)]
+    lines = [f"{k},{'uvw'[k % 3]},{k % 2}\n" for k in range(30)]
     table.write_text("a,b,y\n" + "".join(lines))
     run("fit", table, "--method", "svorim", "--folds", 0, "--out", model)
-    table.write_text(table.read_text().replace("u", "new").replace("v,2", "new,2"))
+    table.write_text(table.read_text().replace("u", "new").replace("v,1", "new,1"))
     with mock.patch("ordinal._files.chunks.PIECE", 50):
         assert main(["predict", str(model), str(table)]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 31
     assert err.startswith("ordinal: warning: column 'b' of X holds 'new', which no tr")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "note"),
+    [
+        ("a,b,y", lambda k: f"{k},{k % 4},{k % 2}", ""),
+        ("a,b,y", lambda k: f"{k},{k % 4},{k % 2 if k else 99}",
+         "99 of 'y' is a rank of a single row: remove the row if it holds a total"),
+        ("a,the copy,y", lambda k: f"{k},{'uv'[k % 2]},{k % 2}",
+         "'the copy' stands for 'y' one to one: leave it out by --drop 'the copy'"),
+    ],
+)  # fmt: skip
+def test_odd_ranks_are_noted(tmp_path, capsys, header, cells, note):
+    table, model = tmp_path / "t.csv", tmp_path / "m.npz"
+    table.write_text("\n".join([header, *map(cells, range(40))]))
+    fit = ["fit", str(table), "--method", "svorim", "--folds", "0", "--out", str(model)]
+    assert main(fit) == 0
+    err = capsys.readouterr().err
+    assert (f"ordinal: note: {note}" in err) if note else err == ""
+
+
+def test_all_bad_columns_are_named_with_what_mends_them(run, tmp_path):
+    k, table, model = np.arange(60), tmp_path / "t.csv", tmp_path / "m.npz"
+    days = pandas.Timestamp("2024-01-01") + pandas.to_timedelta(5 * k, "D")
+    texts = {
+        "day": days.strftime("%d.%m.%Y"),
+        "us": days.strftime("%m/%d/%Y"),
+        "count": [f"{1000 + i:,}" for i in k],
+        "share": [f"{i} %" for i in k],
+        "who": [f"name {i}" for i in k],
+    }
+    frame = pandas.DataFrame(texts | {"y": days.month % 3})
+    frame.to_csv(table, index=False)
+    fit = ["fit", table, "--method", "svorim", "--folds", 0, "--out", model]
+    error = run(*fit, code=2)
+    for said in (
+        "column 'day' holds dates as text, such as '01.01.2024': --dates day makes",
+        "column 'us' holds dates as text, such as '01/01/2024': write them as 2024-01",
+        "such as '1,000': --decimal , reads decimal commas; or remove thousands",
+        "column 'share' holds numbers as text, such as '0 %': remove thousands",
+        "column 'who': 60 different strings",
+    ):
+        assert said in error
+    argv = ["--drop", "who", "us", "share", "count", "--dates"]
+    assert "from year, month, weekday, days" in run(*fit, *argv, "day=hour", code=2)
+    run(*fit, *argv, "day=weekday,month")
+    expected = run("predict", model, table)
+    frame.assign(day=days.strftime("%Y-%m-%d")).to_csv(table, index=False)
+    assert run("predict", model, table) == expected
 
 
 def test_all_wrong_settings_and_columns_are_listed_at_once(run, tmp_path, data):
@@ -827,7 +876,9 @@ def test_the_command_explains_and_reports_a_table_of_another_encoding(
     assert "fitted to these rows: 60 of 60 training rows" in told
     made.report(tmp_path / "own.html", rows, frame["stars"], title="Größe")
     assert (tmp_path / "own.html").read_text("utf-8") == told
-    assert run("explain", model, table, *cp1252) == f"{made.explain(rows)}\n"
+    for to_screen in ((), ("--out", "-")):
+        told = run("explain", model, table, *cp1252, *to_screen)
+        assert told == f"{made.explain(rows)}\n"
     errors = made.explain(rows, frame["stars"])
     out = tmp_path / "explained.csv"
     run("explain", model, table, *cp1252, "--target", "stars", "--out", out)
@@ -850,6 +901,11 @@ def test_coefficients_are_shown_by_the_command(people, run, capsys):
     assert out.splitlines()[0].split() == ["name", "estimate"]
     assert "größe" in out
     assert "penalt" in err
+    path = model.with_suffix(".csv")
+    assert main(["show", str(model), "--coefficients", "--out", str(path)]) == 0
+    found = pandas.read_csv(path)
+    estimates = [float(line.split()[-1]) for line in out.splitlines()[1:]]
+    assert_allclose(found["estimate"], estimates, rtol=1e-5)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

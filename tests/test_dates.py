@@ -41,12 +41,14 @@ def test_parts_are_those_of_python(times):
     [
         lambda t: t.dt.strftime("%Y-%m-%d"),
         lambda t: t.dt.strftime("%Y-%m-%dT%H:%M"),
+        lambda t: t.dt.strftime("%d.%m.%Y"),
+        lambda t: t.dt.strftime("%Y/%m/%d 00:00"),
         lambda t: t.dt.date,
         lambda t: t.dt.tz_localize("Europe/Berlin"),
         lambda t: t.astype("datetime64[s]"),
         lambda t: t.astype(str).astype("category"),
     ],
-    ids=["text", "time", "python", "zone", "seconds", "category"],
+    ids=["text", "time", "dots", "slashes", "python", "zone", "seconds", "category"],
 )
 def test_dates_of_every_type_are_the_same(form):
     other = X.assign(visit=form(X["visit"]))
@@ -103,7 +105,7 @@ UNDECLARED = TypeError, r"'visit'.*TablePreprocessor\(dates=\)"
 REFUSED = [
     *((partial(fit, X.assign(visit=column)), error, f"column 'visit' of X .*{message}")
       for column, error, message in (
-        (["31.01.2024"] * 200, ValueError, "'31.01.2024', which is not written as 202"),
+        (["31/01/2024"] * 200, ValueError, "'31/01/2024', which is not written as 202"),
         (np.arange(200.0), TypeError, "must hold dates, got 0 in row 0: pandas.to_da"),
         (pd.to_timedelta([3] * 200, "D"), TypeError, "got .*; convert times to num"))
       for fit in (DATES.fit, DATES.fit(X).transform)),

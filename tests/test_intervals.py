@@ -486,7 +486,7 @@ def test_methods_that_take_no_intervals_refuse_them_by_name():
         lambda: ordinal.compare(X, y, methods=["pom", "npsvor"]),
         lambda: ordinal.select("npsvor", X, y),
         lambda: metrics.kappa(y, lower),
-        lambda: ordinal.select("pom", X, y, scoring="qwk"),
+        lambda: ordinal.select("pom", X, y, scoring="kappa"),
         lambda: np.asarray(y),
     ):
         with pytest.raises(TypeError, match="RankIntervals"):

@@ -43,8 +43,8 @@ def folds_without_a_rank():
         metrics.kappa,
         partial(metrics.kappa, weights="linear"),
         metrics.c_index,
-        scorer("qwk"),
-        "qwk",
+        scorer("kappa"),
+        "kappa",
     ],
 )
 def test_a_gain_by_any_name_chooses_the_better_penalty(scoring):
@@ -117,7 +117,9 @@ def test_a_partial_of_a_metric_is_weighted_and_named_by_its_options():
     value = linear(Y[test], labels, labels=model.classes, sample_weight=weight[test])
     assert found.others[name][0, 0] == pytest.approx(value, abs=1e-12)
     with pytest.raises(ValueError, match="different metrics"):
-        SEARCH(scoring=("kappa", "qwk"))
+        SEARCH(scoring=("kappa", "kappa"))
+    with pytest.raises(ValueError, match="got 'qwk'; did you mean 'kappa'"):
+        SEARCH(scoring="qwk")
 
 
 def test_no_winner_without_a_finite_mean():
@@ -165,7 +167,7 @@ def test_every_metric_is_finite_where_it_is_defined():
     folds, names = folds_without_a_rank(), get_args(Loss) + get_args(Gain)
     result = ordinal.compare(
         OF_RARE, RARE, methods=["constant-mode", "pom"], cv=folds,
-        scoring=[name for name in names if name != "qwk"],
+        scoring=names,
     )  # fmt: skip
     pom, constant = (result.methods.index(m) for m in ("pom", "constant-mode"))
     for name, scores in result.scores.items():
@@ -217,7 +219,7 @@ def test_weights_of_classes_that_a_fold_lacks():
 
 
 def test_the_rule_belongs_to_the_metric():
-    names = ["mae", "mze", "qwk", "gm", "rps", "amae"]
+    names = ["mae", "mze", "kappa", "gm", "rps", "amae"]
     found = SEARCH(scoring=names)
     median, mode = dict.fromkeys(["mae", "kappa", "amae"], "median"), "mode"
     assert found.rules == {**median, "mze": mode, "gm": mode}

@@ -153,8 +153,11 @@ def two_of_one_name():
         ("a,b\n", "header but no rows"),
         ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells, but line 1 has 2; cells were"),
         ("a,b\n1,2\n1\n", "line 3 has 1 cells"),
-        ("a,a\n1,2\n", "^[^ ]* has two columns 'a': rename or drop one of them"),
-        (two_of_one_name(), "^[^ ]* has two columns 'a': rename or drop one of them"),
+        ("a,a\n1,2\n", "^[^ ]* has two columns 'a': give one of them another name"),
+        (
+            two_of_one_name(),
+            "^[^ ]* has two columns 'a': give one of them another name",
+        ),
         ("a,,b\n1,2,3\n", "no name for column 2"),
         (",,b\n1,2,3\n", "no name for column 2"),
         (b"a,b\n\xff\xfe,2\n", "not a readable table"),

@@ -4,6 +4,7 @@ import argparse
 import csv
 import io
 import re
+import sys
 import zipfile
 import zlib
 from collections.abc import Collection, Sequence
@@ -18,9 +19,10 @@ import numpy as np
 from .._files.chunks import TableBlocks
 from .._files.readers import Layout, as_numbers, column_of
 from .._files.table import STDIN, Table, read_table
+from .._formula.dates import PARTS, Part
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import disguise_of, identifiers_shown, identify_rows
-from .._input.frame import Frame
+from .._input.frame import Frame, date_of
 from .._input.labels import by_number, ranks_of
 from ..datasets.sets import CONDITIONS, houses_file
 from ..model_selection import stratified_holdout, stratified_kfold
@@ -91,8 +93,8 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         )
     table = read_table(args.data, **layout_options(args))
     target = table.names[-1] if args.target is None else args.target
-    orders = orders_of(args.order)
-    _check_columns(table, [target, *args.drop, *args.categorical, *args.dates, *orders])
+    orders, dates = orders_of(args.order), dates_of(args.dates)
+    _check_columns(table, [target, *args.drop, *args.categorical, *dates, *orders])
     table = replace(table, levels=orders | levels_of(target, args.classes))
     n_rows = len(table)
     if args.missing_labels == "drop":
@@ -113,7 +115,7 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
             f"cells were separated by {shown(table.layout.separator)}: state another "
             "separator, such as --separator ' '"
         )
-    named = *args.categorical, *args.dates, *orders
+    named = *args.categorical, *dates, *orders
     chosen = [name for name in named if name in features]
     X = table.frame(features, categorical_of(table, features, chosen))
     params: dict[str, Any] = {}
@@ -130,7 +132,36 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
         if args.classes is not None or y.dtype.kind == "U":
             params["classes"] = classes
     name, left_out = _name_of(table.path), n_rows - len(table)
+    for note in _notes(X, y, target):
+        print(f"ordinal: note: {note}", file=sys.stderr)
     return Data(name, target, X, y, classes, params, binning, left_out)
+
+
+def _notes(X: Frame, y: np.ndarray, target: str) -> list[str]:
+    """Return what is odd about ranks: those of a single row, and copies of them."""
+    labels, ranks, counts = np.unique(y, return_inverse=True, return_counts=True)
+    single, notes = labels[counts == 1].tolist(), []
+    if 0 < len(single) < labels.size / 2:
+        notes.append(
+            f"{enumerated(single)} of {shown(target)} "
+            f"{'are ranks' if single[1:] else 'is a rank'} of a single row: remove the "
+            "row if it holds a total"
+        )
+    for name, values in zip(X.shown_names, X.values.T, strict=True):
+        # The first rows of most columns show that they are no copies.
+        if all(_one_to_one(values[k], ranks[k]) for k in (slice(0, 999), slice(None))):
+            notes.append(
+                f"{shown(name)} stands for {shown(target)} one to one: leave it out by "
+                f"--drop {quote(name)} unless it is known before the label"
+            )
+    return notes
+
+
+def _one_to_one(values: np.ndarray, ranks: np.ndarray) -> bool:
+    """Return whether values and several ranks determine each other."""
+    pairs = np.unique(np.column_stack([values, ranks]), axis=0)
+    of_ranks, of_values = (np.unique(pairs[:, k]).size for k in (1, 0))
+    return of_ranks == of_values == len(pairs) > 1
 
 
 class Streamed(NamedTuple):
@@ -178,7 +209,8 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
     for name in source.features_of(first):
         if isinstance(cells := first.column(name), list):
             known = {cell for cell in cells if not first.is_missing(name, cell)}
-            _check_disguise(first, name, known, streamed=True)
+            if (problem := _disguise_shown(first, name, known, True)) is not None:
+                raise ValueError(problem)
     categorical = replace(first, levels=source.levels).is_categorical(target)
     if args.classes is not None:
         return Streamed(source, {"classes": _listed(args.classes, categorical, target)})
@@ -201,7 +233,7 @@ def cells_of(text: str) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
-_ORDER = re.compile(r'(?:"((?:[^"]|"")+)"|([^=]*))=(.*)', re.DOTALL)
+_NAMED = re.compile(r'(?:"((?:[^"]|"")+)"|([^=]*))(?:=(.*))?', re.DOTALL)
 
 
 def orders_of(given: Sequence[str]) -> dict[str, list[str]]:
@@ -211,12 +243,37 @@ def orders_of(given: Sequence[str]) -> dict[str, list[str]]:
     """
     orders: dict[str, list[str]] = {}
     for text in given:
-        found = _ORDER.fullmatch(text)
-        if found is None:
+        name, labels = _named(text)
+        if labels is None:
             raise ValueError(f"--order {shortened(text)}: expected NAME=LOW,...,HIGH")
-        quoted, name, labels = found.groups()
-        orders[name if quoted is None else quoted.replace('""', '"')] = cells_of(labels)
+        orders[name] = cells_of(labels)
     return orders
+
+
+def dates_of(given: Sequence[str]) -> dict[str, tuple[Part, ...]]:
+    """Return the parts of columns of dates by --dates NAME or NAME=PART,...
+
+    Quotes enclose a name with "=".
+    """
+    dates = {}
+    for text in given:
+        name, parts = _named(text)
+        chosen = set(PARTS if parts is None else cells_of(parts))
+        dates[name] = tuple(part for part in PARTS if part in chosen)
+        if len(dates[name]) < len(chosen):
+            raise ValueError(
+                f"--dates {shortened(text)}: expected NAME or NAME=PART,... with parts "
+                f"from {', '.join(PARTS)}"
+            )
+    return dates
+
+
+def _named(text: str) -> tuple[str, str | None]:
+    """Return the name of a column and what follows its "=", if it does."""
+    found = _NAMED.fullmatch(text)
+    assert found is not None  # the expression takes any text
+    quoted, name, rest = found.groups()
+    return name if quoted is None else quoted.replace('""', '"'), rest
 
 
 def levels_of(target: str, classes: str | None) -> dict[str, list[str]]:
@@ -279,56 +336,73 @@ def categorical_of(
     """
     categorical = set(chosen)
     identifiers: dict[str, list[str]] = {}
+    problems: list[str] = []
     for name in features:
         cells = table.column(name)
         if name in categorical or not isinstance(cells, list):
             continue
         known = [cell for cell in cells if not table.is_missing(name, cell)]
         distinct = set(known)
-        _check_disguise(table, name, distinct)
         slips = {c for c in distinct if as_numbers([c], table.layout) is None}
-        if 2 * len(slips) < len(distinct):
+        if (disguised := _disguise_shown(table, name, distinct)) is not None:
+            problems.append(disguised)
+        elif 2 * len(slips) < len(distinct):
             row = next(row for row, cell in enumerate(cells) if cell in slips)
-            raise table.error(
+            comma = "--decimal , reads decimal commas; " * _has_comma(cells[row])
+            error = table.error(
                 row,
                 name,
-                f"is not a finite number as others are; for categories: --categorical "
-                f"{quote(name)}",
+                f"is not a finite number as others are; {comma}for categories: "
+                f"--categorical {quote(name)}",
             )
-        if identify_rows(known):
+            problems.append(str(error))
+        elif identify_rows(known):
             identifiers[name] = known
         categorical.add(name)
     if identifiers:
         s, them = ("s", "them") if len(identifiers) > 1 else ("", "it")
         columns = " ".join(map(quote, identifiers))
-        raise ValueError(
+        problems.append(
             f"{table.path}, column{s} {enumerated(list(identifiers))}: "
             f"{identifiers_shown(identifiers)}; leave {them} out by --drop {columns}, "
             f"or keep {them} by --categorical {columns}"
         )
+    if problems:
+        raise ValueError("; and ".join(problems))
     return categorical
 
 
-def _check_disguise(
+def _has_comma(cell: str) -> bool:
+    """Return whether a cell is a number with a decimal comma."""
+    return "," in cell and as_numbers([cell], Layout(decimal=",")) is not None
+
+
+def _disguise_shown(
     table: Table, name: str, words: Collection[str], streamed: bool = False
-) -> None:
-    """Raise ValueError for words of a column that are numbers or dates as text."""
+) -> str | None:
+    """Return the message about words of a column that are numbers or dates as text."""
     disguise = disguise_of(words)
     if disguise is None:
-        return
+        return None
     (kind, example), option = disguise, quote(name)
-    ways = [
-        f"--dates {option} makes year, month, weekday and days"
-        if kind == "dates"
-        else "--decimal , reads decimal commas; remove other signs",
-        f"or leave it out by --drop {option}, or keep it by --categorical {option}",
-    ]
+    drop = f"leave it out by --drop {option}"
+    ways = [f"{drop}, or keep it by --categorical {option}"]
     if streamed:  # which reads numbers alone
-        numbers = ways[:1] * (kind == "numbers")
-        ways = [*numbers, f"or leave it out by --drop {option}, or leave out --stream"]
-    raise ValueError(
+        ways = [f"{drop}, or leave out --stream"]
+    elif kind == "dates":
+        written = "" if date_of(example) else "write them as 2024-01-31, and then "
+        ways.insert(
+            0,
+            f"{written}--dates {option} makes year, month, weekday and days of them, "
+            f"and --dates {option}=month,weekday suits predictions of later dates",
+        )
+    if kind == "numbers":
+        if _has_comma(example):
+            ways.insert(0, "--decimal , reads decimal commas")
+        ways.insert(-1, "remove thousands separators, percent signs and currencies")
+    return (
         f"{table.path}, column {shown(name)} holds {kind} as text, such as "
-        f"{shown(example)}: {'; '.join(ways).removeprefix('or ')}"
+        f"{shown(example)}: {'; or '.join(ways)}"
     )
 
 

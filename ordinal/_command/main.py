@@ -24,7 +24,6 @@ _EXAMPLES = """examples:
   ordinal predict model.npz new.csv --out predicted.csv
       predict the rows of another table
 """
-_OUT = "file to write (default: standard output)"
 _DATA = "table in CSV or Parquet, plain or gzipped; - is standard input"
 _MODEL = "model that `ordinal fit` or `model.save` has written"
 
@@ -115,7 +114,9 @@ def parser() -> argparse.ArgumentParser:
         "predict",
         help="predict the rows of a table with a saved model",
         description="Predict the rows of a table with a saved model. Columns are found "
-        "by name; further columns are ignored.",
+        "by name; further columns are ignored. The output is a CSV table with a header "
+        "and one line per row of NEW, in their order: the columns of --keep, the "
+        "column `prediction`, and with --proba a column P(RANK) per rank.",
         declare=_declare_predict,
     )
     commands.add_parser(
@@ -193,7 +194,10 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         "--target", metavar="NAME", help="column of the ranks (default: the last one)"
     )
     command.add_argument(
-        "--bins", type=int, metavar="K", help="number of ranks to cut a target into"
+        "--bins",
+        type=int,
+        metavar="K",
+        help="number of ranks into which to cut the numbers of the target",
     )
     command.add_argument(
         "--binning",
@@ -237,8 +241,10 @@ def _add_table(command: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        metavar="NAME",
-        help="columns of dates, which become year, month, weekday and days",
+        metavar="NAME[=PART,...]",
+        help="columns of dates, such as 2024-01-31 or 31.01.2024, which become the "
+        "parts year, month, weekday and days (since 1970-01-01), or only those named: "
+        "predictions of later dates need --dates NAME=month,weekday",
     )
     command.add_argument(
         "--threads",
@@ -292,7 +298,7 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
         default="text",
         help="format of the report (default: text)",
     )
-    command.add_argument("--out", metavar="FILE", help=_OUT)
+    _add_out(command, "file to write")
     command.add_argument(
         "--plot", metavar="FILE", help="draw the errors to a .pdf, .png or .svg file"
     )
@@ -301,7 +307,12 @@ def _declare_compare(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also print the grids of --tune, and the points chosen in each split",
     )
-    _add_tune(command, "splits and of the folds of searches")
+    _add_tune(
+        command,
+        "seed of the splits and of the folds of searches",
+        "rule that chooses labels from probabilities (default: the best one for each "
+        "score, such as the median for MAE)",
+    )
     about = "arguments of methods, such as npsvor.C=10"
     _add_settings(command, "METHOD.ARG=VALUE", about)
     command.set_defaults(run=compare)
@@ -326,9 +337,7 @@ def _declare_fit(command: argparse.ArgumentParser) -> None:
         metavar="EFFECTS",
         help="random effects of clmm, such as '(1 | judge)'",
     )
-    command.add_argument(
-        "--out", required=True, metavar="MODEL.npz", help="file to save the model to"
-    )
+    _add_out(command, "file to save the model to", "MODEL.npz")
     command.add_argument(
         "--stream",
         action="store_true",
@@ -342,7 +351,12 @@ def _declare_fit(command: argparse.ArgumentParser) -> None:
         metavar="K",
         help="number of folds for the cross-validated errors (default: 5; 0 for none)",
     )
-    _add_tune(command, "folds")
+    _add_tune(
+        command,
+        "with --tune, seed of its folds",
+        "with --tune, rule by which the search and the saved model choose labels from "
+        "probabilities (default: the median, which is best for MAE)",
+    )
     _add_settings(command, "ARG=VALUE", "arguments of the method, such as C=10")
     command.set_defaults(run=fit)
 
@@ -354,6 +368,7 @@ def _declare_show(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print the table of coefficients of a linear model instead",
     )
+    _add_out(command, "file to write, with --coefficients as CSV")
     command.set_defaults(run=_show)
 
 
@@ -376,7 +391,7 @@ def _declare_predict(command: argparse.ArgumentParser) -> None:
         "effects are 0, those that NEW names, or those with new ones in place of "
         "groups that the model does not know",
     )
-    command.add_argument("--out", metavar="FILE", help=_OUT)
+    _add_out(command, "CSV file to write, or Parquet if its name ends in .parquet")
     command.add_argument(
         "--score",
         action="store_true",
@@ -410,7 +425,7 @@ def _declare_explain(command: argparse.ArgumentParser) -> None:
         "error when a feature is shuffled (default: the change of the predictions or "
         "of the score)",
     )
-    command.add_argument("--out", metavar="FILE", help="CSV file to write instead")
+    _add_out(command, "CSV file to write instead of text")
     command.set_defaults(run=explain)
 
 
@@ -421,9 +436,7 @@ def _declare_report(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--target", metavar="NAME", help="column of the labels (default: the last one)"
     )
-    command.add_argument(
-        "--out", required=True, metavar="PAGE.html", help="file to write the page to"
-    )
+    _add_out(command, "file to write the page to", "PAGE.html")
     command.add_argument(
         "--title",
         default="",
@@ -440,7 +453,18 @@ def _add_model_and_rows(command: argparse.ArgumentParser) -> None:
     command.add_argument("data", metavar="TABLE", help=_DATA)
 
 
-def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
+def _add_out(command: argparse.ArgumentParser, about: str, required: str = "") -> None:
+    """Add the file to write, which must be given if it has a name of its own here."""
+    command.add_argument(
+        "--out",
+        type=lambda path: path if path != "-" else "/dev/stdout" if required else None,
+        required=bool(required),
+        metavar=required or "FILE",
+        help=f"{about}; - is standard output" + (required == "") * ", the default",
+    )
+
+
+def _add_tune(command: argparse.ArgumentParser, seed: str, rule: str) -> None:
     from ..comparison.learner import FOLDS
     from ..model_selection.scoring import Rule
 
@@ -450,15 +474,8 @@ def _add_tune(command: argparse.ArgumentParser, of: str) -> None:
         help=f"tune hyperparameters by {FOLDS}-fold cross-validation on the training "
         "rows; the documentation of the command lists the grids",
     )
-    command.add_argument(
-        "--seed", type=int, metavar="N", help=f"seed of the {of} (default: 0)"
-    )
-    command.add_argument(
-        "--rule",
-        choices=get_args(Rule),
-        help="rule that chooses labels from probabilities (default: the best one for "
-        "each score, such as the median for MAE)",
-    )
+    command.add_argument("--seed", type=int, metavar="N", help=f"{seed} (default: 0)")
+    command.add_argument("--rule", choices=get_args(Rule), help=rule)
 
 
 def _add_settings(command: argparse.ArgumentParser, form: str, help: str) -> None:
@@ -476,12 +493,9 @@ def _size(text: str) -> int | float:
 
 
 def _show(args: argparse.Namespace) -> None:
-    if args.coefficients:
-        from .report import print_coefficients
+    from .report import show
 
-        print_coefficients(args.model)
-        return
-    print(ordinal.load(args.model))
+    show(args)
 
 
 def _config(args: argparse.Namespace) -> None:
@@ -515,7 +529,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141  # 128 + SIGPIPE, as the shell reports it
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else error)
+        problem = str(error.strerror)
+        colon = "" if problem[:1].islower() else ":"  # "is a folder" is our own
+        return _fail(f"{error.filename}{colon} {problem}" if error.filename else error)
     except (ValueError, TypeError, MemoryError) as error:
         return _fail(error)
     return 0

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from shlex import quote
 from typing import Any
 
+from .._formula.dates import Part
 from .._input.checks import shortened, shown, suggestion
 from .._model.registry import Method, methods
 from ..comparison.learner import Learner
 from ..preprocessing import TablePreprocessor
-from .data import orders_of
+from .data import dates_of, orders_of
 
 # An argument and its value in a message, unless they are those of an option or quote
 # what the user wrote
@@ -66,6 +67,8 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
         given["random"] = args.random
         if method.needs != "random":
             wrong.append(f"--random is for clmm only: {name} has no random effects")
+    elif method.needs == "random":
+        wrong.append(f"{name} needs --random, such as --random '(1 | judge)'")
     for setting in settings:
         key, equals, value = setting.partition("=")
         given[key] = _value(value)
@@ -84,11 +87,13 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
     n_threads = given.pop("n_threads", args.threads)
     order: dict[str | int, Sequence[Any]] = {}
     order.update(orders_of(args.order))
+    dates: dict[str | int, Sequence[Part]] = {}
+    dates.update(dates_of(args.dates))
     return Learner.from_fit(
         method.fit,
         fixed | given,
         tune=args.tune,
-        preprocess=TablePreprocessor(order=order, dates=args.dates),
+        preprocess=TablePreprocessor(order=order, dates=dates),
         n_threads=n_threads,
     )
 

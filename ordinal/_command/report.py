@@ -8,6 +8,8 @@ from dataclasses import replace
 from io import StringIO
 from typing import Any
 
+import ordinal
+
 from .._files.table import read_table
 from .._files.writing import check_target, writing
 from .._model.predicted import columns_of_effects, levels_of
@@ -33,19 +35,29 @@ def explain(args: argparse.Namespace) -> None:
         found = model.explain(rows, y)
     else:
         found = model.explain(_rows(model, args))
-    if not args.out:
-        print(found)
+    _put(_as_csv(found.table()) if args.out else f"{found}\n", args.out)
+
+
+def show(args: argparse.Namespace) -> None:
+    """Print a model, or the coefficients of a linear one as text or as CSV."""
+    if args.out:
+        check_target(args.out)
+    if not args.coefficients:
+        _put(f"{ordinal.load(args.model)}\n", args.out)
         return
-    with writing(args.out) as file:
-        file.write(_as_csv(found.table()).encode("utf-8"))
-
-
-def print_coefficients(path: str) -> None:
-    """Print the coefficients of the model in a file."""
-    table, note = coefficient_table(loaded(path))
-    print(table.to_text())
+    table, note = coefficient_table(loaded(args.model))
+    _put(_as_csv(table) if args.out else f"{table.to_text()}\n", args.out)
     if note:
         print(f"ordinal: note: {note}", file=sys.stderr)
+
+
+def _put(text: str, path: str | None) -> None:
+    """Write text to a file, or print it if there is none."""
+    if path is None:
+        print(text, end="")
+        return
+    with writing(path) as file:
+        file.write(text.encode("utf-8"))
 
 
 def _rows(model: Any, args: argparse.Namespace) -> Any:

@@ -448,8 +448,9 @@ def check_text(path: str, part: bytes, line: int) -> None:
     """
     if part.startswith(_ZIP):
         raise ValueError(
-            f"{path} is an archive, such as an Excel workbook or a saved model, and "
-            "not a table: save the sheet as CSV in UTF-8, or as Parquet"
+            f"{path} is an archive, such as a zip file, an Excel workbook or a saved "
+            "model, and not a table: unpack the zip file, or save the sheet as CSV in "
+            "UTF-8, or as Parquet"
         )
     if b"\0" in part:
         raise ValueError(

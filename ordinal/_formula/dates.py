@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from .._input.checks import can_be_listed, listed, shown
 from .._input.columns import coded_column
-from .._input.frame import Frame, days_of
+from .._input.frame import Frame, date_of, days_of
 
 Part = Literal["year", "month", "weekday", "days"]
 PARTS: tuple[Part, ...] = get_args(Part)
@@ -39,7 +38,8 @@ def part_of_dates(frame: Frame, j: int, part: Part) -> np.ndarray:
     """Return one part of the dates of a column, (n,) float64; NaN is missing.
 
     Weekdays are numbered from 0, Monday, and days from 1970-01-01; times of day are
-    fractions of days. Strings must be dates of ISO 8601.
+    fractions of days. Strings must be dates
+    that `date_of` reads.
     """
     days = _days(frame, j)
     if part == "days":
@@ -75,12 +75,11 @@ def _days(frame: Frame, j: int) -> np.ndarray:
     days = np.full(len(column.labels) + 1, np.nan)
     for place in used.tolist():
         text = str(column.labels[place])
-        try:
-            time = datetime.fromisoformat(text.strip()).replace(tzinfo=None)
-        except ValueError:
+        time = date_of(text)
+        if time is None:
             raise ValueError(
-                f"{name} holds {shown(text)}, which is not written as 2024-01-31: "
-                "pandas.to_datetime makes dates of other forms"
-            ) from None
+                f"{name} holds {shown(text)}, which is not written as 2024-01-31 or "
+                "31.01.2024: rewrite the column, as pandas.to_datetime does"
+            )
         days[place] = days_of(np.array([time], dtype="datetime64[us]"))[0]
     return days[np.where(np.isnan(places), -1, places).astype(np.intp)]

@@ -26,7 +26,7 @@ from .checks import (
     shown,
     to_double,
 )
-from .frame import Column, Frame, Kind, days_of, default_names, number_kind
+from .frame import Column, Frame, Kind, date_of, days_of, default_names, number_kind
 from .immutable import read_only
 from .labels import categories_of, is_missing, is_ordered, level_places, read_labels
 from .sparse import is_sparse
@@ -118,14 +118,19 @@ def frame_columns(X: Any, wanted: Sequence[str] | None = None) -> list[Any]:
         return list(X)
     keys = dict(zip(feature_names(X) or (), _keys(X), strict=True))
     names = list(keys) if wanted is None else wanted
-    absent = [name for name in names if name not in keys]
+    check_columns("X", names, list(keys))
+    return [X[keys[name]] for name in names]
+
+
+def check_columns(table: str, names: Sequence[str], known: Sequence[str]) -> None:
+    """Raise ValueError that lists the columns of a model that a table lacks."""
+    absent = [name for name in names if name not in known]
     if absent:
         s, them = ("s", "them") if len(absent) > 1 else ("", "it")
         raise ValueError(
-            f"X has no column{s} {enumerated(absent)}, which the model was fitted on: "
-            f"add {them}; X has {enumerated(list(keys), at_most=6)}"
+            f"{table} has no column{s} {enumerated(absent)}, which the model was "
+            f"fitted on: add {them}; {table} has {enumerated(known, at_most=6)}"
         )
-    return [X[keys[name]] for name in names]
 
 
 def only_column(y: Any) -> Any:
@@ -339,8 +344,11 @@ def disguise_of(words: Collection[str]) -> tuple[str, str] | None:
 
 def disguise_shown(kind: str, example: str) -> str:
     """Return the words of a message about a column in disguise, with its remedy."""
+    rewrite = "rewrite them as 2024-01-31, as pandas.to_datetime does, and " * (
+        kind == "dates" and date_of(example) is None
+    )
     remedy = (
-        by_table_preprocessor("makes numbers of dates", "(dates=)")
+        rewrite + by_table_preprocessor("makes numbers of dates", "(dates=)")
         if kind == "dates"
         else "pass numbers, without signs and with a decimal point, as "
         "pandas.read_csv(decimal=',', thousands='.') reads them"
@@ -367,37 +375,40 @@ def _check_columns(
     names: Sequence[str], columns: Sequence[Any], kept: Collection[str | int]
 ) -> None:
     """Raise ValueError for columns of a training table whose strings identify rows, or
-    are numbers or dates in disguise.
-
-    The message names all of the former.
+    are numbers or dates in disguise. The message names all of them.
 
     Columns that are `kept` or of a categorical type are not checked: the caller has
     declared them categorical.
     """
     found: dict[str, list[str]] = {}
+    problems: list[str] = []
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         known = j in kept or name in kept or categories_of(column) is not None
         if not known and _holds_strings(column):
             words = [value for value in _values(column) if not is_missing(value)]
             if (disguise := disguise_of(words)) is not None:
-                raise ValueError(
+                problems.append(
                     f"column {shown(name)} of X {disguise_shown(*disguise)}; leave it "
                     f"out, or {_DECLARE.format('it')}"
                 )
-            if identify_rows(words):
-                if all(map(_PLAIN_NUMBER.fullmatch, words)):
-                    raise ValueError(
-                        f"column {shown(name)} of X holds numbers as text, such as "
-                        f"{shown(words[0])}: pass numbers, as pandas.to_numeric reads "
-                        f"them; leave it out, or {_DECLARE.format('it')}"
-                    )
+            elif not identify_rows(words):
+                continue
+            elif all(map(_PLAIN_NUMBER.fullmatch, words)):
+                problems.append(
+                    f"column {shown(name)} of X holds numbers as text, such as "
+                    f"{shown(words[0])}: pass numbers, as pandas.to_numeric reads "
+                    f"them; leave it out, or {_DECLARE.format('it')}"
+                )
+            else:
                 found[name] = words
     if found:
         s, them = ("s", "them") if len(found) > 1 else ("", "it")
-        raise ValueError(
+        problems.append(
             f"column{s} {enumerated(list(found))} of X: {identifiers_shown(found)}; "
             f"leave {them} out, or {_DECLARE.format(them)}"
         )
+    if problems:
+        raise ValueError("; and ".join(problems))
 
 
 def read_frame(
@@ -683,7 +694,7 @@ def check_distinct(names: Sequence[str], table: str = "") -> None:
     if len(set(names)) < len(names):
         twice = shown(next(name for j, name in enumerate(names) if name in names[:j]))
         raise ValueError(
-            f"{table} has two columns {twice}: rename or drop one of them"
+            f"{table} has two columns {twice}: give one of them another name"
             if table
             else f"two columns would be called {twice}"
         )

@@ -8,8 +8,10 @@ caller's table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -37,6 +39,30 @@ def days_of(times: np.ndarray) -> np.ndarray:
     days = times.astype("datetime64[D]")
     of_day = (times - days) / np.timedelta64(1, "D")
     return np.where(missing, np.nan, days.astype(np.int64) + of_day)
+
+
+# A year, month and day in this order, or with dots the other way round; slashes after a
+# day or a month leave open which of them it is.
+_DATE = re.compile(
+    r"\s*(?:(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{1,2})\.(\d{1,2})\.(\d{4}))(?=$|[T\s])"
+)
+
+
+def date_of(text: str) -> datetime | None:
+    """Return a date such as 2024-01-31, 2024/1/31 or 31.01.2024, or None for others.
+
+    A time may follow, as in ISO 8601; its zone is left out.
+    """
+
+    def iso(found: re.Match[str]) -> str:
+        year, _, month, day, day_first, of_day_first, its_year = found.groups()
+        parts = year or its_year, month or of_day_first, day or day_first
+        return "-".join(part.zfill(2) for part in parts)
+
+    try:
+        return datetime.fromisoformat(_DATE.sub(iso, text).strip()).replace(tzinfo=None)
+    except ValueError:
+        return None
 
 
 def times_of(days: np.ndarray) -> np.ndarray:

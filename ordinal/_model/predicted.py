@@ -19,7 +19,7 @@ from .._files.chunks import TableBlocks
 from .._files.table import Table
 from .._files.writing import replaces, writing
 from .._input.checks import as_array, as_path, listed, shown, similar_to
-from .._input.columns import feature_names, frame_columns
+from .._input.columns import check_columns, feature_names, frame_columns
 from .._input.frame import Frame
 from .._input.labels import is_missing, read_labels
 from .._rows.source import Arrays, has_blocks, in_block, raw_blocks
@@ -235,6 +235,7 @@ def _features(
     # one is read like the training table, with a target.
     by_place = not table.has_header and len(table.names) == len(wanted)
     names = table.names if by_place else wanted
+    check_columns(table.path, (*names, *beside), table.names)
     table = replace(table, levels={**levels_of(model), **table.levels})
     record = _record(model)
     if record is None and not beside:

@@ -35,7 +35,6 @@ Gain = Literal[
     "gmsec",
     "cem",
     "kappa",
-    "qwk",
     "kendall",
     "spearman",
 ]
@@ -45,7 +44,6 @@ Scoring = Loss | Gain | Metric
 _LOSSES, _GAINS = get_args(Loss), get_args(Gain)
 _OF_PROBABILITIES = ("rps", "log_loss")
 _OF_PAIRS = ("somers_d", "c_index", "gamma")  # functions of labels or scores
-_SYNONYMS = {"qwk": "kappa"}
 _AS_FUNCTION = (
     "pass another metric as a function, such as sklearn.metrics.balanced_accuracy_score"
 )
@@ -100,9 +98,8 @@ class Scorer:
         if isinstance(getattr(scoring, "metric", None), cls):  # of `ordinal.sklearn`
             return scoring.metric  # type: ignore[no-any-return]
         if isinstance(scoring, str):
-            name = _SYNONYMS.get(scoring, scoring)
-            check_choice("scoring", name, (*_LOSSES, *_GAINS), _AS_FUNCTION)
-            return cls._of_package(name, getattr(metrics, name))
+            check_choice("scoring", scoring, (*_LOSSES, *_GAINS), _AS_FUNCTION)
+            return cls._of_package(scoring, getattr(metrics, scoring))
         if not callable(scoring):
             raise TypeError(
                 f"scoring must be a name or a callable, got {shown(scoring)}"

@@ -378,7 +378,7 @@ def select(
         labels). A function with a true attribute `needs_proba` receives the (n, r)
         probabilities instead of predicted labels. If there are several metrics, the
         first one decides and the others are recorded. "rps" and "log_loss" need models
-        with probabilities, and "qwk" is "kappa".
+        with probabilities. "kappa" has quadratic weights.
     greater_is_better : bool, optional
         Whether larger values of a callable `scoring` are better. It is known for the
         metrics of `ordinal.metrics` and for functions of `sklearn.metrics` whose names

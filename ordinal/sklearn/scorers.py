@@ -22,7 +22,7 @@ def scorer(
     metric : str or callable, default "mae"
         Name of a metric in `ordinal.metrics`: "mze", "mae", "amae", "mmae", "oci",
         "rps", "log_loss", "accuracy", "accuracy_off", "gm", "ms", "gmsec", "cem",
-        "kappa" (also "qwk"), "kendall" or "spearman". "rps" and "log_loss" use
+        "kappa", "kendall" or "spearman". "rps" and "log_loss" use
         `predict_proba` of the estimator. Or a function as for `select`, or a result
         of `scorer`.
     greater_is_better : bool, optional

@@ -271,7 +271,7 @@ OPTIONS = {
     "rng": ["0", "7", "np.random.default_rng(3)"],
     "rule": ["'mode'", "'median'", "'cost'", "'threshold'", "'nearest'"],
     "sample_weight": ["weights()"],
-    "scoring": ["'mae'", "'mze'", "'rps'", "('mae', 'kappa')", "'qwk'", "metrics.mae"],
+    "scoring": ["'mae'", "'mze'", "'rps'", "('mae', 'kappa')", "metrics.mae"],
     "slopes": ["{'group': [0]}"],
     "solver": ["'smo'", "'admm'", "'lbfgs'", "'sgd'"],
     "separator": ["','", "';'"],
