@@ -596,6 +596,8 @@ def test_advice_is_in_options_of_the_command():
         "fit it with probability=True": "fit it with --set probability=True",
         "pass missing='drop', or l2=0.1": "pass --set missing=drop, or --set l2=0.1",
         "--set C=10: wrong; kernel='rbf2'": "--set C=10: wrong; --set kernel=rbf2",
+        "pass nominal=['a b']": "pass --set \"nominal=['a b']\"",
+        "with l2 > 0 columns stay": "with --set l2=0.1 columns stay",
         "svorim.C=10 and unknown=3 stay": "svorim.C=10 and unknown=3 stay",
     }.items():
         assert in_options(given) == said

@@ -19,8 +19,11 @@ from .data import dates_of, orders_of
 # An argument and its value in a message, unless they are those of an option or quote
 # what the user wrote
 _ADVICE = re.compile(
-    r"(?<!--set )(?<![-.\w'])(\w+)=(True|False|None|'\w+'|\d[\d.]*)(?!\w)"
+    r"(?<!--set )(?<![-.\w'])(\w+)=(True|False|None|'\w+'|\d[\d.]*|\['[^]]*\])(?!\w)"
 )
+
+# A penalty that a message advises without a value
+_PENALTY = re.compile(r"\b(l1|l2|ridge) > 0(?![.\d])")
 
 # The same of an argument of the reader of tables
 _LAYOUT = re.compile(r"\b(separator|encoding|decimal)='([^']+)'")
@@ -115,10 +118,14 @@ def in_options(message: str) -> str:
 
     def option(found: re.Match[str]) -> str:
         name, value = found.groups()
-        return f"--set {name}={value.strip(chr(39))}" if name in names else found[0]
+        given = f"{name}={value.strip(chr(39))}"
+        quoted = f'"{given}"' if "'" in given else given
+        return f"--set {quoted}" if name in names else found[0]
 
     message = _LAYOUT.sub(lambda found: f"--{found[1]} {quote(found[2])}", message)
-    return _ADVICE.sub(option, message.replace(" of the command", ""))
+    message = message.replace("where preprocess is given", "in the command")
+    message = _PENALTY.sub(r"--set \1=0.1", message.replace(" of the command", ""))
+    return _ADVICE.sub(option, message)
 
 
 def on_terminal() -> bool:
