@@ -93,7 +93,7 @@ from ._model.threshold_model import Scored
 from ._rows.reading import is_chunked, map_blocks
 from ._rows.rows import map_rows
 from ._rows.source import Block
-from ._watch.convergence import Convergence
+from ._watch.convergence import Convergence, held_back
 from .exceptions import NoProbabilitiesError
 from .model_selection.data import RowArguments
 from .model_selection.scoring import classes_of, in_rank_order, scorers_of
@@ -534,7 +534,8 @@ def cross_conformal(
     scores = np.zeros(rank.size)
     for part, (_, test) in zip(parts, splits, strict=True):
         judge = partial(_of_own_rows, part, kind)
-        found = map_rows(judge, work.data.features(test))
+        with held_back():  # a category may have test rows alone
+            found = map_rows(judge, work.data.features(test))
         scores[test] = found[np.arange(test.size), rank[test]]
     judged = scores, rank, fold, weight
     return _calibrated(model, parts, kind, by_class, coverage, judged)

@@ -99,7 +99,7 @@ class TablePreprocessor(PreprocessorOptions):
     >>> coding = TablePreprocessor(standardize=False).fit(table)
     >>> coding.feature_names_out
     ('x1', 'x1 is missing', 'x2[blue]', 'x2[red]', 'x2 is missing')
-    >>> coding.transform([[None, "blue"], [5.0, "green"]])
+    >>> coding.transform([[None, "blue"], [5.0, None]])
     array([[2., 1., 1., 0., 0.],
            [5., 0., 0., 1., 1.]])
     """

@@ -19,6 +19,7 @@ import numpy as np
 from .._input.sparse import is_sparse
 from .._model.model import innermost
 from .._model.registry import method_of, unwrapped
+from .._watch.convergence import held_back
 from .._watch.progress import Progress
 from ..model_selection.data import RowArguments, TrainingRows
 from ..model_selection.scheduler import run
@@ -140,11 +141,12 @@ class MemberWork(Work):
         assert best is not None
         params = trials.points[best]
         fitted: list[Any] = trials.outcomes()[best]
-        folds = [
-            with_values(fold.model, fold.values, fold.X, test)
-            for fold, (_, test) in zip(fitted, splits, strict=True)
-            if self.calibrates and are_apart(splits)
-        ]
+        with held_back():  # a category may have test rows alone
+            folds = [
+                with_values(fold.model, fold.values, fold.X, test)
+                for fold, (_, test) in zip(fitted, splits, strict=True)
+                if self.calibrates and are_apart(splits)
+            ]
         if self.calibrates and (not folds or any(v is None for _, v, _ in folds)):
             # Fits calibrate themselves: test sets overlap, or scores leave one out.
             options = {**self.options, "probability": True}
@@ -157,7 +159,8 @@ class MemberWork(Work):
             if not hasattr(model, "predict_proba"):
                 raise TypeError(f"a {type(model).__name__} has no predict_proba")
             values = folds[k][1] if folds else None
-            P.append(scorer.predicted(model, fold.X, values, self.data.classes))
+            with held_back():
+                P.append(scorer.predicted(model, fold.X, values, self.data.classes))
         scores = [score(of, test) for of, (_, test) in zip(P, splits, strict=True)]
         return Member(self, params, np.concatenate(P), scores, folds)
 
