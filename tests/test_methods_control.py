@@ -14,6 +14,7 @@ from files import solution
 from hypothesis import settings
 from internals import (
     Monitor,
+    OutOfTime,
     Stopped,
     at_work,
     check_cancelled,
@@ -139,6 +140,19 @@ def test_whenever_time_is_up_there_is_a_model_that_says_so(method, up_after, tmp
         if asked == 0:
             assert model.convergence.status is Status.MAX_TIME
     assert ends <= {Status.MAX_TIME, Status.CONVERGED, Status.N_EPOCHS}
+
+
+def test_a_polish_for_which_there_is_no_time_leaves_the_model_of_admm(monkeypatch):
+    X, y = sample(200, 4, noise=1.0)
+    admm = ordinal.fit_npsvor(X, y, solver="admm")
+
+    def no_time(*args, **options):
+        raise OutOfTime
+
+    monkeypatch.setattr("ordinal._quadratic.family.solve", no_time)
+    model = ordinal.fit_npsvor(X, y, solver="admm", polish=True, max_time=60.0)
+    assert_allclose(model.coef, admm.coef, rtol=0)
+    assert model.convergence.primal == admm.convergence.primal
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
