@@ -155,23 +155,6 @@ def test_names_of_other_packages_are_answered_by_arguments_that_the_fit_has(name
             assert bool(named) == bool(own)
 
 
-@pytest.mark.parametrize(
-    ("fit", "name", "answer"),
-    [
-        (ordinal.fit_pom, "method", "is link="),
-        (ordinal.fit_pom, "distr", "is link="),
-        (ordinal.fit_pom, "formula", "is the first argument, before its data frame$"),
-        (ordinal.fit_pom, "subset", r"table\[rows\]$"),
-        (ordinal.fit_pom_path, "alpha", "is ratio=, the share of l1$"),
-        (ordinal.fit_pom_path, "l1_ratio", "it is ratio=$"),
-        (ordinal.fit_pom_path, "lambda", "strength of the penalty is lambdas=$"),
-    ],
-)
-def test_arguments_of_linear_models_elsewhere_are_answered_by_ours(fit, name, answer):
-    with pytest.raises(TypeError, match=f"argument '{name}': .*{answer}"):
-        fit(X40, Y40, **{name: 1})
-
-
 def test_arguments_of_methods_in_r_are_answered_by_ours():
     model = ordinal.fit_pom(X40, Y40)
     for name, argument, answer in [
@@ -203,27 +186,15 @@ def test_a_level_of_verbosity_is_a_flag(capsys):
         (ordinal.fit_npsvor, "eps_abs", r"; did you mean e_abs=\?"),
         (ordinal.fit_npsvor, "eps_rel", r"; did you mean e_rel=\?"),
         (ordinal.fit_svorim, "kappa", r": .* is 2 gamma: pass gamma=kappa / 2"),
-        (
-            ordinal.fit_gpor,
-            "kappa",
-            r": .* start=\{'gamma': kappa / 2\} on",
-        ),
+        (ordinal.fit_gpor, "kappa", r": .* start=\{'gamma': kappa / 2\} on"),
         (ordinal.fit_gpor, "Delta", r": .* fitted, and the model has `thresholds`"),
         (ordinal.fit_gpor, "sigma", r": .* fitted, and the model has `noise`"),
         (ordinal.fit_tlssvor, "Ratio", r": .* is basis=h, the number of rows"),
         (ordinal.fit_xofm, "gamma", r": .* is n_intervals="),
         (ordinal.fit_xofm, "gamma_j", r": .* is n_intervals="),
         (ordinal.fit_xofm, "k", r"; did you mean n_factors=\?"),
-        (
-            ordinal.fit_xofm,
-            "lambda1",
-            r": .* is l2_main= with .* M pairs of rows",
-        ),
-        (
-            ordinal.fit_xofm,
-            "lambda2",
-            r": .* is l2_pair= with .* M pairs of rows",
-        ),
+        (ordinal.fit_xofm, "lambda1", r": .* is l2_main= with .* M pairs of rows"),
+        (ordinal.fit_xofm, "lambda2", r": .* is l2_pair= with .* M pairs of rows"),
         (ordinal.fit_xofm, "eta", r": .* is learning_rate= with solver='algorithm1'"),
         (ordinal.fit_xofm, "iter", r": .* is n_epochs="),
         (ordinal.fit_xofm, "sigma", r": .* is init_scale="),
@@ -231,14 +202,26 @@ def test_a_level_of_verbosity_is_a_flag(capsys):
         (ordinal.fit_boosting, "eta", r": it is learning_rate="),
         (ordinal.fit_svorim, "iter", r": it is max_iter="),
         (ordinal.fit_svorim, "lambda1", r"; help\(fit_svorim\) lists those it has"),
+        (ordinal.fit_pom, "method", ": .*is link=.*"),
+        (ordinal.fit_pom, "distr", ": .*is link=.*"),
+        (
+            ordinal.fit_pom,
+            "formula",
+            ": .* is the first argument, before its data frame",
+        ),
+        (ordinal.fit_pom, "subset", r": .*table\[rows\]"),
+        (ordinal.fit_pom_path, "alpha", ": .*is ratio=, the share of l1"),
+        (ordinal.fit_pom_path, "l1_ratio", ": .*it is ratio="),
+        (ordinal.fit_pom_path, "lambda", ": .*strength of the penalty is lambdas="),
     ],
 )
-def test_symbols_of_the_papers_are_answered_by_the_argument_meant(fit, symbol, answer):
+def test_symbols_of_papers_and_names_of_packages_are_answered(fit, symbol, answer):
     said = rf"got an unexpected keyword argument '{symbol}'{answer}$"
     with pytest.raises(TypeError, match=said):
         fit(X40, Y40, **{symbol: 1})
     glossary = Path(__file__).parents[1] / "docs/glossary.md"
-    assert symbol in glossary.read_text().split("## Symbols of the papers")[1]
+    if fit not in (ordinal.fit_pom, ordinal.fit_pom_path):  # symbols of papers
+        assert symbol in glossary.read_text().split("## Symbols of the papers")[1]
 
 
 def test_searches_and_paths_know_what_was_meant():
@@ -471,17 +454,10 @@ BAD = [  # (X, y, options, error, message)
     (X2, [0, 1, 2], {}, ValueError, r"^y has shape \(3,\), expected \(2,\) as X$"),
     (X2, [[0], [1]], {}, ValueError,
      r"^y must be 1-dimensional, got shape \(2, 1\): pass one label each$"),
-    (X2, ["low", "high"], {}, TypeError, r"^y holds strings, .* \['high', 'low"),
-    (X2, [0.3, 1.0], {}, ValueError, "^y holds 0.3 in row 0, which is not a multiple"),
-    (X2, [0, np.nan], {}, ValueError, "^y(:.* first| holds nan) in row 1"),
-    (X2, [0, None], {}, (TypeError, ValueError), "^y.* in row [01]"),
     (X2, [1j, 0], {}, TypeError, "^y must hold integers or strings, got dtype complex"),
     (X2, np.ma.array(Y2, mask=[0, 1]), {}, TypeError, "^y is a masked array"),
-    (X2, pd.Categorical(["a", "b"]), {}, TypeError, r"^y is an unordered categorical"),
     (X2, pl.Series(["a", "b"], dtype=pl.Categorical), {}, TypeError,
      "^y is an unordered categorical"),
-    (X2, [0, 7], {"classes": [0, 1]}, ValueError, r"^y holds 7 in row 1, .*s=\[0, 1\]"),
-    (X2, Y2, {"classes": [0, 1, 1]}, ValueError, r"^classes must be distinct, got \[1"),
     (X2, Y2, {"classes": 3}, ValueError, r"^classes must be 1-dimensional"),
     (X2, Y2, {"sample_weight": [1, -1]}, ValueError, "^sample_weight .*-1.0 in row 1"),
     (X2, Y2, {"sample_weight": [1, np.nan]}, ValueError, "^sample_weight.* in row 1"),
@@ -490,7 +466,6 @@ BAD = [  # (X, y, options, error, message)
     (X2, Y2, {"sample_weight": [1, 0]}, ValueError,
      r"^y needs at least 2 classes with"),
     (X2, Y2, {"sample_weight": [0, 0]}, ValueError, "^sample_weight must not be zero"),
-    (X2, Y2, {"rng": -1}, ValueError, "^rng must be None, an integer >= 0 or .*got -1"),
     (X2, Y2, {"rng": "x"}, ValueError, "^rng must be None, an integer .*, got 'x'$"),
     (X2, Y2, {"callback": 1}, TypeError, "^callback must be callable or None, got 1$"),
 ]  # fmt: skip
