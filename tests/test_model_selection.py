@@ -1,6 +1,6 @@
 import math
 from collections import Counter
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -72,17 +72,6 @@ def test_hold_outs_are_drawn_evenly():
 def test_a_fraction_is_rounded_up_as_in_the_published_partitions(n, test_size, n_test):
     ((_, test_idx),) = stratified_holdout(np.arange(n) % 3, 1, test_size=test_size)
     assert len(test_idx) == n_test
-
-
-@pytest.mark.parametrize(
-    ("make", "n"), [(stratified_holdout, 30), (stratified_kfold, 5)]
-)
-def test_a_seed_fixes_the_splits(make, n):
-    y = np.arange(60) % 4
-    a, b, c = (np.concatenate([*chain(*make(y, rng=r))]) for r in (5, 5, 6))
-    assert len(make(y)) == n
-    assert_array_equal(a, b)
-    assert not np.array_equal(a, c)
 
 
 HOLDOUT, FOLDS = stratified_holdout, stratified_kfold
