@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from files import load_edited, replaced_once, solution
+from files import solution
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import CSR, Gram, Monitor, pivoted_cholesky
@@ -167,25 +167,6 @@ def test_predict_takes_the_nearest_hyperplane_and_the_lowest_of_equals():
     assert_array_equal(model.predict([[1.6]]), [20])
 
 
-def test_normalize_divides_by_the_norms_of_the_hyperplanes():
-    X, y = sample(80, 4)
-    plain, normal = (fit_npsvor(X, y, C=9.0, normalize=n) for n in (False, True))
-    assert_array_equal(plain.coef, normal.coef)
-    S = plain.support
-    gram = plain.kernel(S, S)
-    norms = np.sqrt(np.einsum("ik,ij,jk->k", plain.coef, gram, plain.coef))
-    assert_allclose(plain.norms, norms, rtol=1e-10)
-    f = normal.decision_function(X)
-    assert_allclose(f, plain.decision_function(X) / norms, rtol=1e-10)
-    assert_array_equal(normal.predict(X), np.abs(f).argmin(axis=1))
-
-
-def test_the_default_gamma_is_the_scale_of_the_features():
-    X, y = sample(50, 3)
-    assert_allclose(fit_npsvor(X, y).kernel.gamma, 1 / (3 * X.var()), rtol=1e-12)
-    assert_allclose(fit_npsvor(X, y, gamma="auto").kernel.gamma, 1 / 3)
-
-
 def test_rows_are_computed_together_with_the_same_others_every_time(monkeypatch):
     """A product of rows rounds otherwise in another shape."""
     X, y = sample(1000, 5, noise=2.0)
@@ -320,13 +301,6 @@ def test_a_fit_begins_at_another_model(form):
         assert warm.convergence.converged
 
 
-def assert_close_models(a, b, X, atol):
-    assert_array_equal(by_rank(a).n_iter, by_rank(b).n_iter)
-    assert_allclose(a.decision_function(X), b.decision_function(X), atol=atol)
-    assert_allclose(by_rank(a).primal, by_rank(b).primal, rtol=1e-7)
-    assert_allclose(by_rank(a).dual, by_rank(b).dual, rtol=1e-7)
-
-
 @given(cases(C=moderate), st.lists(moderate, min_size=1, max_size=3))
 def test_every_point_of_a_path_is_certified(case, values):
     K = kernel_matrix(case.kernel, case.X, case.X)
@@ -352,21 +326,6 @@ def test_a_path_starts_from_the_last_point_and_warns_of_those_that_fall_short():
     assert [m.convergence.converged for m in models] == [True, False]
     assert len(caught) == 1
     assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize("kernel", [kernels.RBF(0.5), kernels.Polynomial(3, 0.3)])
-def test_a_factor_of_full_rank_is_the_dense_fit(kernel):
-    X, y = sample(60, 3)
-    dense = fit_npsvor(X, y, solver="admm", kernel=kernel)
-    low = fit_npsvor(X, y, solver="admm", kernel=kernel, basis=60)
-    new = np.random.default_rng(1).normal(size=(40, 3))
-    if isinstance(kernel, kernels.RBF):  # the other has rank 20, with 20 pivots
-        assert len(low.support) == 60
-    else:
-        assert len(low.support) == 20
-    assert_close_models(dense, low, X, 1e-6)
-    assert_allclose(low.decision_function(new), dense.decision_function(new), atol=1e-5)
-    assert_allclose(low.norms, dense.norms, rtol=1e-6)
 
 
 def test_a_basis_leaves_out_rows_that_the_others_span():
@@ -474,13 +433,6 @@ def test_admm_refuses_an_indefinite_kernel():
         fit_npsvor(X, y, solver="admm", rho=0.5, kernel=lambda A, B: -(A @ B.T))
     with pytest.raises(ValueError, match="kernel must be positive semi-definite"):
         fit_npsvor(-(X @ X.T), y, solver="admm", basis=5, **PRECOMPUTED)
-
-
-def test_a_flag_that_is_none_is_refused_in_a_file(tmp_path):
-    model = fit_npsvor(*sample(40, 3))
-    edits = {"header": replaced_once('"normalize": false', '"normalize": 0')}
-    with pytest.raises(ValueError, match="is not an ordinal model file"):
-        load_edited(model, tmp_path, edits)
 
 
 @pytest.mark.parametrize("cache_mb", [1000.0, 1e-4])  # all rows of K, or a few
