@@ -195,16 +195,6 @@ def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
     assert_array_equal(q.parts[inside], 0)
 
 
-def test_a_pair_whose_features_have_no_slope_at_all_brings_nothing():
-    """The exception that the module's docstring names: the best main effects are 0."""
-    X = np.repeat([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]], 10, axis=0)
-    y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    y[::10] = 1 - y[::10]
-    model = ordinal.companions.fit_ofmhs(X, y)
-    assert model.pairs[0, 1] > 1
-    assert_allclose(model.main, 0, atol=1e-12)
-
-
 @pytest.mark.parametrize("ratio", [0.0, 1.0, 5.0, np.inf])
 def test_the_largest_penalty_is_where_effects_begin(ratio):
     X, y = crossed()
