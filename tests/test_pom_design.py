@@ -109,13 +109,6 @@ def test_levels_without_rows_are_not_known():
         model.predict(data[["Infl", "Type"]].iloc[12:])
 
 
-def test_columns_by_position_have_categories_as_well():
-    table = [[1.0, "b"], [2.0, "a"], [3.0, "b"], [4.0, "a"], [2.5, "b"]]
-    model = ordinal.fit_pom(table, [0, 0, 1, 1, 0], l2=0.1, reference={1: "b"})
-    assert model.coef_names == ("x1", "x2[a]")
-    assert model.predict(np.array(table, dtype=object)).shape == (5,)
-
-
 def test_codings_of_terms_span_what_their_products_do():
     """R's rule: columns of `a*b`, of `a + a:x` and of `a:b` span the cells' means."""
     rng = np.random.default_rng(0)
