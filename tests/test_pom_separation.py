@@ -226,7 +226,8 @@ def test_the_limit_is_that_of_vanishing_penalties(seed):
 def firth(X, y):
     """Logistic regression by the modified scores of Heinze and Schemper, by loops."""
     Z, b = np.column_stack([np.ones(len(X)), X]), np.zeros(X.shape[1] + 1)
-    for _ in range(2000):
+    step = np.ones(1)
+    while np.abs(step).max() > 1e-12:
         p = 1 / (1 + np.exp(-Z @ b))
         I = sum(q * (1 - q) * np.outer(z, z) for q, z in zip(p, Z, strict=True))
         h = [q * (1 - q) * z @ np.linalg.solve(I, z) for q, z in zip(p, Z, strict=True)]
