@@ -85,22 +85,6 @@ def test_terms_are_added_with_their_nominal_and_scale_effects():
         assert loglik == pytest.approx(alone.loglik, abs=1e-7)
 
 
-@pytest.mark.parametrize("direction", ["backward", "forward"])
-def test_steps_drop_and_add_nominal_and_scale_effects(direction):
-    X, y = noise()
-    model = ordinal.fit_pom(X, y, nominal=[4], link="probit", scale=[1], tol=1e-9)
-    found = inference.step(model, direction=direction)
-    kept = [int(name[1:]) - 1 for name in found.model.predictor.column_names]
-    assert set(kept) < {*range(6)}
-    alone = _alone(X, y, kept, own=4)
-    assert found.table["aic"][-1] == pytest.approx(alone.aic, abs=1e-6)
-    assert_allclose(found.model.parameters, alone.parameters, atol=1e-5)
-    P = found.model.predict_proba(X)
-    assert_allclose(P, alone.predict_proba(X[:, kept]), atol=1e-6)
-    again = inference.drop1(found.model)  # it has its training rows
-    assert (again["aic"][1:] > again["aic"][0]).all()
-
-
 def test_step_agrees_with_r(big):
     found = inference.step(big)
     assert repr(found) == f"{found.table}\n{found.model}"
