@@ -1,7 +1,6 @@
 """Calls on several threads, and what becomes of them and of Ctrl-C."""
 
 import gc
-import os
 import signal
 import threading
 import time
@@ -166,21 +165,6 @@ print("every press was heard")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 def test_no_press_is_lost_and_nobody_waits_for_ever():
     assert printed(PRESSED, warnings="ignore") == "every press was heard\n"
-
-
-@pytest.mark.slow("an interpreter of its own")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
-def test_a_forked_child_ends_although_threads_were_at_work():
-    printed(
-        "import os, time\n"
-        "from ordinal._numerics.threads import Pool\n"
-        "with Pool(2) as pool:\n"
-        "    pool.submit(time.sleep, 0.3)\n"
-        "    child = os.fork()\n"
-        "    if child:\n"
-        "        assert os.waitpid(child, 0)[1] == 0\n",
-        warnings="ignore",
-    )
 
 
 def test_a_call_that_nobody_waits_for_ends_at_its_next_turn():
