@@ -17,7 +17,6 @@ from strategies import cost_matrices, sample, slow
 
 from ordinal import (
     fit_npsvor,
-    fit_npsvor_path,
     fit_svorex,
     fit_svorim,
     fit_tlssvor,
@@ -458,34 +457,6 @@ def test_what_rows_hold_and_the_seed_make_the_hash():
     assert abs(bits.mean() - 0.5) < 4 * 0.5 / np.sqrt(bits.size)
 
 
-@pytest.mark.parametrize("form", ["dense", "csr", "precomputed"])
-def test_a_part_and_the_rows_left_out_are_the_whole(form):
-    X, y = sample(30, 3)
-    weight = np.where(np.arange(30) % 7, 1.5, 0.0)
-    kernel = kernels.Precomputed() if form == "precomputed" else kernels.Linear()
-    data = {"dense": X, "csr": sparse.csr_matrix(X), "precomputed": X @ X.T}[form]
-    problem = Problem.from_arrays(data, y, sample_weight=weight)
-    share = shares(problem, kernel=kernel)
-    fold = numbers(share)
-    seen = []
-    for k, part in enumerate(out_of_fold(problem, kernel, share)):
-        train, rows = part.train, part.test
-        assert_array_equal(train, np.flatnonzero(fold != k))
-        assert_array_equal(rows, np.flatnonzero(fold == k))
-        assert_array_equal(part.weight, weight[rows])
-        for name in ("rank", "weight", "sample_weight"):
-            expected = getattr(problem, name)[train]
-            assert_array_equal(getattr(part.problem, name), expected)
-        parts = [part.problem.X, part.X_test]
-        if form == "csr":
-            parts = [M.dense(0, len(M)) for M in parts]
-        whole = X if form != "precomputed" else (X @ X.T)[:, train]
-        assert_array_equal(parts[0], whole[train])
-        assert_array_equal(parts[1], whole[rows])
-        seen.extend(rows)
-    assert_array_equal(np.sort(seen), np.flatnonzero(fold >= 0))
-
-
 SVOR = {
     "svorim": functools.partial(fit_svorim, C=3.0, n_threads=1),
     "svorex": functools.partial(fit_svorex, C=3.0, n_threads=1),
@@ -610,17 +581,3 @@ def test_a_rank_of_one_row_is_possible(name):
     assert_allclose(P.sum(axis=1), 1, atol=1e-15)
     assert np.all(P[:, :3].max(axis=0) > 0)
     assert P[:, 3].max() > 0
-
-
-@pytest.mark.parametrize("solver", ["smo", "admm"])
-def test_every_point_of_a_path_has_the_link_of_its_own_fit(solver):
-    X, y = sample(90, 3, noise=1.0)
-    tol = {"tol": 1e-9} if solver == "smo" else {}
-    options = {"solver": solver, "probability": True, "gamma": 0.3, **tol}
-    points = [{"C": 0.3}, {"C": 3.0, "epsilon": 0.1}]
-    new = new_rows(30)
-    for model, point in zip(
-        fit_npsvor_path(X, y, points, **options), points, strict=True
-    ):
-        alone = fit_npsvor(X, y, **point, **options)
-        assert_allclose(model.predict_proba(new), alone.predict_proba(new), atol=1e-6)
