@@ -210,23 +210,6 @@ def test_the_exact_solver_agrees(method, C):
         assert_allclose(found.primal, primal, rtol=slack)
 
 
-@pytest.mark.parametrize("C", [0.1, 10.0])
-def test_the_exact_solver_agrees_where_the_order_binds(C):
-    """Thresholds of ranks with few rows would cross, were they free to."""
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(300, 10)) / 3
-    y = rng.choice(5, 300, p=[0.3, 0.05, 0.3, 0.05, 0.3]).astype(np.int32)
-    exact = ordinal.fit_svorex(Z @ Z.T, y, C=C, kernel="precomputed", tol=1e-3)
-    losses = svor_losses("svorex", 5, C)
-    found = fit(sums_of(Z, y, losses), 1e-7)
-    assert found.status is Status.CONVERGED
-    assert found.n_iter <= 60
-    assert (np.diff(found.b) >= 0).all()
-    assert (np.diff(found.b) < 1e-9).any()  # it does bind
-    assert found.primal >= exact.convergence.dual * (1 - 1e-9)
-    assert found.dual <= exact.convergence.primal * (1 + 1e-9)
-
-
 def machines(rng, n):
     """(losses, rank) of SVC, of SVR, and of no paper's."""
     C, value, each = 2.0, rng.normal(size=n), np.arange(n, dtype=np.int32)
