@@ -180,18 +180,6 @@ def test_nominal_effects_are_tested_by_likelihoods(family):
         lr_test(pom, larger)
 
 
-@pytest.mark.parametrize("tol", [1e-6, 1e-12])
-@families
-def test_separation_is_reported_where_rounding_hides_the_steps(family, tol):
-    """All rows of a group have the lowest rank; the others are not separated."""
-    X = np.column_stack([np.arange(24) % 3 == 0, np.arange(24) % 5, np.arange(24) % 7])
-    y = np.where(X[:, 0] == 1, 0, [0, 1, 2, 1, 0, 2] * 4)
-    for link in ("logit", "probit", "cloglog"):
-        with pytest.warns(ordinal.exceptions.ConvergenceWarning, match="'x1' separate"):
-            model = fit_ratio(X.astype(float), y, family=family, link=link, tol=tol)
-        assert model.convergence.status is ordinal.models.Status.SEPARATED
-
-
 def moves_of(family, link, X, y):
     """Rows of A: what may not fall where no probability may."""
     T, rows = int(y.max()), []
@@ -215,7 +203,7 @@ def moves_of(family, link, X, y):
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 def test_separation_is_what_a_linear_program_finds(family, link):
     found = []
-    for seed in range(12 if link == "logit" else 6):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         X = rng.integers(-2, 3, (9, 2)).astype(float)
         X[:2] = [[1.0, 0.0], [0.0, 1.0]]
