@@ -186,17 +186,6 @@ def test_references_and_terms_have_the_names_of_the_table():
     )  # two categories and the mark of gaps
 
 
-def test_labels_and_weights_that_are_missing_are_no_gaps_of_features():
-    y = np.where(np.arange(N) % 10, Y.astype(float), np.nan)
-    with pytest.raises(ValueError, match="rows lack values"):
-        ordinal.fit_pom(GAPS, y, preprocess=HOW)
-    model = ordinal.fit_pom(GAPS, y, preprocess=HOW, missing="drop")
-    keep = ~np.isnan(y)
-    alone = ordinal.fit_pom(GAPS[keep], y[keep], preprocess=HOW)
-    assert model.statistics.n_missing == N // 10
-    assert_allclose(model.coef, alone.coef)
-
-
 def test_a_linear_model_of_other_columns_says_so():
     """Nothing beside the model within is about columns that the table does not have."""
     coding = TablePreprocessor(drop_first=True).fit(D)
