@@ -1,7 +1,5 @@
 """The blocks of docs/results.md are what the commands above them print."""
 
-import gzip
-import hashlib
 import importlib
 import inspect
 import os
@@ -132,44 +130,6 @@ def test_rows_of_the_results_are_those_that_a_command_prints(command, module):
     assert len(rows) > 3
     for row in rows:
         assert any(row.startswith(line) for line in known), row
-
-
-def test_files_are_fetched_whole_and_by_their_checksums(
-    module, monkeypatch, tmp_path, capsys
-):
-    check = module("check.py")
-    mirror, folder = tmp_path / "mirror", tmp_path / "folder"
-    (mirror / "splits/a").mkdir(parents=True)
-    (mirror / "a.csv.gz").write_bytes(gzip.compress(b"x,y\n1,2\n"))
-    (mirror / "splits/a/kind.npz").write_bytes(b"rows")
-    (mirror / "b.csv.gz").write_bytes(b"neither compressed nor the table")
-    table, rows = (hashlib.sha256(t).hexdigest()[:12] for t in (b"x,y\n1,2\n", b"rows"))
-    known = f"\na 1 1 {table}\n kind:{rows}\nb 1 1 {table}\nc 1 1 {table}\n"
-    monkeypatch.setattr(check, "SETS", known)
-
-    def run(*arguments):
-        given = ["check.py", "--data", str(folder), "--mirror", mirror.as_uri()]
-        given += arguments
-        monkeypatch.setattr(sys, "argv", given)
-        with pytest.raises(SystemExit) as ended:
-            check.main()
-        return ended.value.code, capsys.readouterr().out
-
-    code, out = run()
-    assert code == 1
-    assert re.search("b .* missing: the checksum of the mirror's file differs", out)
-    assert re.search("c .* missing: <urlopen error", out)
-    assert [check.state(folder, path, of) for *_, path, of in check.files()] == [
-        "ok", "ok", "missing", "missing",
-    ]  # fmt: skip
-    assert sorted(path.name for path in folder.rglob("*.*")) == ["a.csv.gz", "kind.npz"]
-    code, out = run("--sets", "a")
-    assert (code, out.count(" ok\n"), out.count("\n")) == (0, 2, 2)  # none twice
-    (folder / "a.csv.gz").write_bytes(gzip.compress(b"mine"))
-    assert "another file" in run("--sets", "a")[1]
-    assert gzip.decompress((folder / "a.csv.gz").read_bytes()) == b"mine"
-    code, out = run("--sets", "a", "--replace")
-    assert (code, out.count("fetched"), out.count(" ok\n")) == (0, 1, 1)
 
 
 def test_the_whole_run_goes_on_where_it_ended(module, monkeypatch, tmp_path, capsys):
