@@ -1,6 +1,5 @@
 """select and nested: what they compute, where it runs, and how it is shown and kept."""
 
-import dataclasses
 import hashlib
 import io
 import json
@@ -24,7 +23,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from internals import Line, path_of
+from internals import Line
 from numpy.testing import assert_allclose, assert_array_equal
 from processes import Terminal
 from scipy.sparse import csr_matrix
@@ -132,23 +131,6 @@ def test_arguments_with_an_entry_a_row_are_not_split():
     for name in ("offset", "cluster"):
         with pytest.raises(TypeError, match=f"^{name} has one entry per row"):
             select(ordinal.fit_pom, X, y, search=Grid(l2=[0.1]), **{name: X[:, 0]})
-
-
-@pytest.mark.parametrize(
-    ("fit", "options"),
-    [
-        (ordinal.fit_npsvor, {"normalize": True, "classes": range(5)}),
-        (ordinal.fit_svorim, {"tol": 9.0}),  # no support
-    ],
-)
-def test_test_rows_of_a_path_are_judged_as_by_its_models(fit, options):
-    points, test = [{"C": C} for C in (0.1, 1.0)], X[70:] - X.mean(axis=0)
-    work = Standardizer.fit(X).transform(X)[:70]
-    models, f = path_of(fit).fit(work, y[:70], points, None, test, gamma=0.3, **options)
-    for model, scores in zip(models, f, strict=True):
-        assert "tol" not in options or len(model.support) == 0
-        assert_allclose(scores, model.decision_function(test), rtol=1e-9, atol=1e-9)
-        assert_array_equal(model._labels(scores), model.predict(test))
 
 
 def test_refit_is_the_fit_of_all_rows_on_raw_features():
@@ -419,26 +401,6 @@ def test_coarse_to_fine_is_the_papers_protocol():
     assert_allclose(steps, np.round(steps), atol=1e-9)
     assert np.abs(steps).max() == pytest.approx(4)
     assert len(np.unique(np.round(steps), axis=0)) == 80
-
-
-@pytest.mark.parametrize("third", [None, {"epsilon": (0.1, 0.3)}])
-def test_uniform_designs_in_two_boxes(third):
-    search = UniformDesign(others=third)
-    found = select(ordinal.fit_npsvor, X, y, search=search, cv=2, refit=False)
-    assert np.bincount(found.stage).tolist() == [13, 8]
-    assert search.size == 21
-    low, high = gamma_range(Standardizer.fit(X).transform(X))
-    by_point = np.argsort(found.table()["point"])
-    table = {name: values[by_point] for name, values in found.table().items()}
-    log_C, log_gamma = np.log10([table["C"], table["gamma"]])
-    assert_allclose(np.sort(log_C[:13]), np.linspace(-3, 3, 13), atol=1e-9)
-    levels = np.linspace(np.log10(low), np.log10(high), 13)
-    assert_allclose(np.sort(log_gamma[:13]), levels, atol=1e-9)
-    best = np.nanargmin(found.mean[:13])
-    assert np.abs(log_C[13:] - log_C[best]).max() == pytest.approx(1.5)
-    if third:
-        epsilon = table["epsilon"]
-        assert_allclose(np.sort(epsilon[:13]), np.linspace(0.1, 0.3, 13), atol=1e-9)
 
 
 def test_gamma_range_spans_the_kernel_of_near_rows():
@@ -1146,26 +1108,6 @@ def test_bad_arguments(options, error, message):
 def test_bad_searches(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.parametrize("size", [1e308, np.inf])
-def test_scores_of_any_size_have_a_mean_and_are_shown(size):
-    """A metric of the caller's may score anything; no warning of numpy's leaks."""
-    X, y = sample(20, 2)
-
-    def metric(true, predicted):
-        return size * len(true)
-
-    def mixed(true, predicted):
-        return size * (-1) ** len(true)
-
-    result = select(
-        ordinal.fit_svorim, X, y, search=Grid(C=[1.0]), cv=3,
-        scoring=["mae", metric, mixed], n_threads=1, greater_is_better=False,
-    )  # fmt: skip
-    huge = dataclasses.replace(result, scores=result.others["mixed"])
-    assert repr(huge).startswith("Selection(")
-    assert huge.table()["mean"].shape == (1,)
 
 
 class SplitterClass:
