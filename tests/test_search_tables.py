@@ -257,21 +257,6 @@ def test_what_means_nothing_to_a_method_is_left_out():
     assert svorim.scores.tobytes() == plain.scores.tobytes()
 
 
-def test_numbers_that_are_categories_keep_their_labels():
-    frame = FRAME[["acid"]].assign(zip=np.arange(80) % 3)
-    options = {"search": TAU, "cv": 2, "max_iter": 5, "categorical": ["zip"]}
-    model = select(ordinal.fit_xofm, frame, Y, **options).model
-    assert model.categories[1].dtype == np.int64
-    options["categorical"] = [1]
-    codes = (np.arange(160).reshape(80, 2) % 7).astype(int)
-    model = select(ordinal.fit_xofm, codes, Y, **options).model
-    assert (
-        model.categories[1].tolist()
-        == [0, 1, 2, 3, 4, 5, 6][: len(model.categories[1])]
-    )
-    assert model.categories[1].dtype == np.int64
-
-
 def test_gaps_reach_the_kernel_that_takes_them():
     X = np.random.default_rng(0).normal(size=(80, 6))
     X[::9, 2] = np.nan
