@@ -17,7 +17,6 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
-    StratifiedKFold,
     cross_val_predict,
 )
 from sklearn.pipeline import make_pipeline
@@ -232,20 +231,3 @@ def test_scores_of_other_estimators_take_the_order_of_a_categorical():
     P = np.column_stack([some.predict_proba(X)[:, [0, 1]], np.zeros(60)])
     expected = -metrics.rps(WORDS[Y], P, labels=WORDS)
     assert scorer("rps")(some, X, grades) == expected
-
-
-def test_a_search_of_a_function_reads_columns_by_the_classes():
-    """Score an estimator that the function returns."""
-
-    def fit(rows, y, *, C, classes):
-        return svorim(WORDS, C=C).fit(rows, y)
-
-    cv = list(StratifiedKFold(3).split(X, Y))
-    grid = ordinal.model_selection.Grid(C=[0.1, 1.0])
-    common = {"search": grid, "cv": cv, "scoring": "rps"}
-    common |= {"standardize": False, "refit": False}
-    named = ordinal.model_selection.select(fit, X, WORDS[Y], classes=WORDS, **common)
-    ranks = ordinal.model_selection.select(
-        lambda rows, y, *, C: svorim(C=C).fit(rows, y), X, Y, **common
-    )
-    assert_allclose(named.scores, ranks.scores, rtol=1e-9)
