@@ -109,18 +109,6 @@ def test_rows_of_maps_and_blocks_are_read(tmp_path):
     np.testing.assert_array_equal(next(problem.X.chunks()), frame)
 
 
-def test_moments_do_not_depend_on_blocks():
-    X, y, w = table(20_000)
-    a = ChunkedProblem.from_source(Cut([], X, y, w)).moments
-    b = ChunkedProblem.from_source(Cut(range(7, 20_000, 977), X, y, w)).moments
-    for name in ("mean", "variance", "exponent", "low", "high"):
-        assert getattr(a, name).tobytes() == getattr(b, name).tobytes()
-    joined, whole = Standardizer(*a.mean_and_scale()), Standardizer.fit(X, w)
-    np.testing.assert_allclose(joined.scale, whole.scale, rtol=1e-13)
-    unit = whole.scale + np.abs(whole.mean)
-    assert np.all(np.abs(joined.mean - whole.mean) <= 1e-13 * unit)
-
-
 def bad_block(change, number=69, rows=10):
     """A source of 100 blocks of which one is changed."""
 
