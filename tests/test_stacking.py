@@ -25,7 +25,7 @@ from ordinal.exceptions import ConvergenceWarning
 from ordinal.model_selection import stratified_kfold
 from ordinal.preprocessing import Standardizer
 from ordinal.sklearn import Stacking
-from ordinal.stacking.weights import least_on_simplex, pool_by_log_loss, pool_by_rps
+from ordinal.stacking.weights import pool_by_log_loss, pool_by_rps
 
 POOLS = {"rps": pool_by_rps, "log_loss": pool_by_log_loss}
 LINEAR = {"pom": fit_pom, "probit": ordinal.fit_ratio}
@@ -91,14 +91,6 @@ def test_of_members_that_agree_all_have_the_same_weight():
     for pool in POOLS.values():
         found = pool(P, rng.integers(0, 4, 30), np.ones(30))
         assert_allclose(found.weights, 0.2, atol=1e-9)
-
-
-def test_a_program_whose_corners_are_known():
-    # the projection of (2, 1, 0) on the simplex
-    w, _ = least_on_simplex(np.eye(3), np.array([2.0, 1.0, 0.0]))
-    assert_allclose(w, [1, 0, 0], atol=1e-9)
-    w, _ = least_on_simplex(np.eye(3), np.array([0.5, 0.3, -1.0]))
-    assert_allclose(w, [0.6, 0.4, 0], atol=1e-9)
 
 
 def test_scores_are_those_of_fits_without_the_rows():
