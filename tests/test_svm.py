@@ -22,7 +22,6 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.svm import SVC, SVR
 from strategies import cases, cost_matrices, sample, slow
 
-from ordinal import kernels
 from ordinal._model.links import PartitionLink
 from ordinal.companions import fit_cssvc, fit_svc, fit_svmop, fit_svr
 from ordinal.kernels.tiles import diagonal_of
@@ -355,24 +354,6 @@ def test_a_linear_kernel_of_many_rows_is_solved_by_columns(kind):
         away = model.coef.reshape(3, -1)[:, k] - w.reshape(3, -1)[:, k]
         assert 0.5 * away @ away <= (np.sqrt(a.gap) + np.sqrt(b.gap)) ** 2
         assert -b.gap <= a.primal - b.primal <= a.gap
-
-
-def test_the_primal_value_is_that_of_the_model_on_a_basis():
-    X, y = sample(300, 3)
-    model = fit_svmop(X, y, C=2.0, gamma=0.5, basis=30)
-    K = kernels.RBF(0.5)(model.support, model.support)
-    f = model.decision_function(X)
-    for k, part in enumerate(model.convergence.parts):
-        s = np.where(y > k, 1.0, -1.0)
-        far = np.where(y > k, y - k, k + 1 - y)
-        c = np.zeros(300)
-        for side in (-1, 1):
-            rows = s == side
-            c[rows] = far[rows] * rows.sum() / far[rows].sum()
-        w = model.coef[:, k]
-        primal = 0.5 * w @ K @ w + 2.0 * c @ np.maximum(1 - s * f[:, k], 0)
-        assert_allclose(part.primal, primal, rtol=1e-5)
-        assert part.rel_gap <= 1e-3
 
 
 def test_a_link_that_is_not_of_the_model_is_refused(tmp_path):
