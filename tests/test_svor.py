@@ -491,16 +491,6 @@ def test_a_kernel_that_is_not_positive_is_called_indefinite(method):
     assert beta @ K @ beta > 0
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [('"method": "svorim"', '"method": 3'), ('"link": null', '"link": 0')],
-)
-def test_a_model_file_that_contradicts_itself_is_refused(old, new, tmp_path):
-    model = fit_svorim(*sample(40, 3))
-    with pytest.raises(ValueError, match="is not an ordinal model file"):
-        load_edited(model, tmp_path, {"header": replaced_once(old, new)})
-
-
 @pytest.mark.usefixtures("counted_clock")
 @pytest.mark.parametrize(
     "fit", [fit_svorim, ordinal.fit_npsvor, ordinal.companions.fit_svc]
