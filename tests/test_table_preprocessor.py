@@ -1,7 +1,6 @@
 """Tables with words and gaps as numbers, and models behind them."""
 
 import datetime
-import pickle
 from functools import partial
 
 import numpy as np
@@ -96,20 +95,6 @@ def test_numbers_alone_are_standardised_as_by_the_standardizer():
         assert coding.feature_names == (names and tuple(names))
 
 
-def test_rows_of_other_categories_are_as_far_apart_as_rows_of_a_number():
-    frame, _ = wines(200)
-    coding = TablePreprocessor(indicator=False).fit(frame)
-    Z = coding.transform(frame)
-    assert_allclose(Z.mean(axis=0), 0, atol=1e-12)
-    hot = [name.startswith("colour[") for name in coding.feature_names_out]
-    Z_hot = Z[:, hot]
-    square = ((Z_hot[:, None] - Z_hot) ** 2).sum(axis=2)
-    filled = frame["colour"].fillna(frame["colour"].mode()[0]).to_numpy()
-    assert_allclose(square, 2.0 * (filled[:, None] != filled), atol=1e-12)
-    # of a number the mean over pairs is twice its variance, which is 1
-    assert_allclose(Z[:, np.logical_not(hot)].var(axis=0), 1)
-
-
 @given(
     st.lists(
         st.tuples(
@@ -199,16 +184,6 @@ def test_unseen_categories_are_gaps_or_an_error():
     message = r"^column 'colour' of X holds 'orange' in row 2, .*\['red', 'rose', 'wh"
     with pytest.raises(ValueError, match=message):
         strict.transform(frame.assign(colour=["red", None, "orange"] * 20))
-
-
-def test_a_coding_of_some_rows_of_a_record_is_that_of_the_frame():
-    """Record of the tables that the folds of a search see."""
-    frame, _ = wines()
-    record, rows = read_frame(frame), np.arange(0, 60, 7)
-    a = TablePreprocessor().fit(frame.iloc[rows])
-    b = TablePreprocessor().fit(pickle.loads(pickle.dumps(record)).rows(rows))
-    assert a.feature_names_out == b.feature_names_out
-    assert_array_equal(a.transform(frame), b.transform(record))
 
 
 @pytest.mark.parametrize(
