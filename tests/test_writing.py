@@ -4,8 +4,6 @@ import io
 import os
 import socket
 import stat
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -175,23 +173,6 @@ def test_a_descriptor_is_written_to_where_it_is(folder):
     assert descriptor_of(log) is None
     with pytest.raises(OSError, match="descriptor"):
         check_target("/dev/fd/9999")
-
-
-SAVE = """
-from ordinal.preprocessing import Binning
-Binning([1.0, 2.0]).save("/dev/stdout")
-"""
-
-
-@pytest.mark.slow("an interpreter for each kind of output")
-def test_standard_output_is_written_to(folder, content):
-    command = [sys.executable, "-c", SAVE]
-    piped = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=True)
-    assert piped.stdout == content
-    with open(folder / "f", "wb") as file:
-        subprocess.run(command, cwd=folder, stdout=file, check=True)
-    assert (folder / "f").read_bytes() == content
-    assert ordinal.load(folder / "f").edges.tolist() == [1.0, 2.0]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
