@@ -263,30 +263,6 @@ def product(n=300, seed=0):
     return X, np.argsort(np.argsort(score)) * 4 // n
 
 
-def test_the_interaction_that_made_the_ranks_is_the_strongest():
-    X, y = product()
-    model = fit_xofm(X, y)
-    first, *others = model.interactions()
-    assert first.names == ("x1", "x2")
-    assert first.strength > 3 * others[0].strength
-    assert model.interactions(top=1)[0].names == first.names
-    alone = fit_xofm(X, y, n_factors=0)
-    assert (model.predict(X) == y).mean() > (alone.predict(X) == y).mean() + 0.3
-
-
-def test_a_monotone_feature_by_name_or_by_place():
-    X, y = sample(200, 4)
-    X[:, 0] *= -1
-    free = fit_xofm(X, y, n_factors=0, tol=1e-7)
-    assert np.all(np.diff(free.score_functions()[0].score) < 0)
-    right = fit_xofm(X, y, n_factors=0, monotone=[-1, 1, 1], tol=1e-7)
-    assert_allclose(right.convergence.primal, free.convergence.primal, atol=1e-6)
-    wrong = fit_xofm(X, y, n_factors=0, monotone={"x1": 1}, tol=1e-7)
-    assert_array_equal(wrong.monotone, [1, 0, 0])
-    assert wrong.convergence.primal > free.convergence.primal + 0.01
-    assert np.ptp(wrong.score_functions()[0].score) < 1e-3
-
-
 @given(xofm_cases(), st.floats(-1, 1))
 def test_intervals_and_shares_are_those_of_the_definitions(case, shift):
     model = fit(case, max_iter=5)
@@ -408,20 +384,6 @@ def test_missing_values_and_categories_are_pieces_of_their_own():
     assert_array_equal(fit_xofm(rows, y).categories[1], ["blue", "green", "red"])
 
 
-@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
-def test_what_training_lacks_stands_for_the_mean_row():
-    _, colour, size, y = frame_columns()
-    frame = pd.DataFrame({"colour": colour, "size": size})
-    model = fit_xofm(frame, y, categorical=["colour"])
-    unknown = pd.DataFrame({"colour": ["mauve", None], "size": [2, np.nan]})
-    parts = model.contributions(unknown)
-    assert_allclose(parts.values[0, 1], 0, atol=1e-12)  # centred
-    assert_allclose(parts.values[1, 1:3], 0, atol=1e-12)
-    assert_allclose([s.missing for s in model.score_functions()], 0, atol=1e-12)
-    mean = model.contributions(frame).values[:, 1:3].mean(axis=0)
-    assert_allclose(mean, 0, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     "column", [np.zeros(40), np.full(40, np.nan), np.full(40, 1e300)]
 )
@@ -459,6 +421,15 @@ def test_contributions_add_up_to_the_score(case):
         assert names[column] == f"x{a + 1}:x{b + 1}"
         together = np.diagonal(pairs[a, b])
         assert_allclose(values[:, column], together, rtol=0, atol=scale)
+    rows, weight = trained(case)[0], case.weight[case.weight > 0]
+    (main, pairs, _), weight = purified(model, case, rows), weight / weight.sum()
+    expected = [np.sqrt(weight @ effect**2) for effect in main.T]
+    expected += [np.sqrt(weight @ grid**2 @ weight) for grid in pairs.values()]
+    found = model.importance()
+    assert found.names == names[1:]
+    # the squares are differences of sums of the largest of them
+    scale = 1e-12 * (1 + np.square(np.abs(curves_of(model, rows)).sum()))
+    assert_allclose(found.values, expected, rtol=1e-6, atol=np.sqrt(scale) * 1e-1)
 
 
 def curves_of(model, X):
@@ -490,31 +461,6 @@ def purified(model, case, X):
         main[:, b] += of_b - mean
         base += mean
     return main, pairs, base
-
-
-@given(xofm_cases())
-def test_every_effect_has_mean_0_along_each_of_its_features(case):
-    """Over the training rows, and over the product of two features' marginals."""
-    model = fit(case, max_iter=20)
-    rows, weight = trained(case)[0], case.weight[case.weight > 0]
-    weight, (n, d) = weight / weight.sum(), rows.shape
-    values = model.contributions(rows).values
-    scale = 1e-12 * (1 + np.square(np.abs(curves_of(model, rows)).sum()))
-    assert_allclose(weight @ values[:, 1 : 1 + d], 0, atol=scale)
-    expected = list(np.sqrt(weight @ values[:, 1 : 1 + d] ** 2))
-    for column, (a, b) in enumerate(combinations(range(d), 2), 1 + d):
-        every = np.repeat(
-            rows[:1], n * n, axis=0
-        )  # every value of a with every one of b
-        every[:, a], every[:, b] = np.repeat(rows[:, a], n), np.tile(rows[:, b], n)
-        grid = model.contributions(every).values[:, column].reshape(n, n)
-        assert_allclose(weight @ grid, 0, atol=scale)
-        assert_allclose(grid @ weight, 0, atol=scale)
-        expected.append(np.sqrt(weight @ grid**2 @ weight))
-    found = model.importance()
-    assert found.names == model.contributions(rows).names[1:]
-    # the squares are differences of sums of the largest of them
-    assert_allclose(found.values, expected, rtol=1e-6, atol=np.sqrt(scale) * 1e-1)
 
 
 @given(xofm_cases())
@@ -574,6 +520,7 @@ def test_interactions_by_name_by_number_and_by_strength():
     strengths = [found.strength for found in model.interactions()]
     assert strengths == sorted(strengths, reverse=True)
     assert len(strengths) == 3
+    assert [found.strength for found in model.interactions(top=2)] == strengths[:2]
     names, values = model.importance()
     assert names == ("x1", "x2", "x3", "x1:x2", "x1:x3", "x2:x3")
     assert_array_equal(np.sort(values[3:])[::-1], strengths)
