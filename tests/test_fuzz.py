@@ -97,7 +97,7 @@ FORGED = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow("changes every field of a model")
+@pytest.mark.slow("changes every field of 23 models")
 @pytest.mark.parametrize("name", FORGED)
 @pytest.mark.filterwarnings("ignore")
 def test_no_field_makes_probabilities_that_are_none(fuzz, name):
@@ -112,7 +112,9 @@ def test_no_field_makes_probabilities_that_are_none(fuzz, name):
         *(saved.array(i, way) for i in range(len(arrays)) for way in (*WAYS, *at)),
         *(saved.leaf(i, value) for i in range(n_leaves) for value in VALUES),
     ]
-    good = 0
+    # The fuzzer draws the others. 5 divides neither 37 ways nor 21 values, so that
+    # other ones meet each field.
+    changes, good = changes[::5], 0
     for change in changes:
         try:
             good += saved.forged_probabilities(name, change)
