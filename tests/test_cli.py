@@ -523,7 +523,7 @@ def test_unknown_categories_are_named_once_per_column(run, tmp_path, capsys):
         assert main(["predict", str(model), str(table)]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 31
-    assert err.startswith("ordinal: warning: column 'b' of X holds 'new', which no tr")
+    assert err.startswith("ordinal: warning: column 'b' holds 'new', which no tr")
     assert err.count("\n") == 1
 
 
@@ -531,6 +531,7 @@ def test_unknown_categories_are_named_once_per_column(run, tmp_path, capsys):
     ("header", "cells", "note"),
     [
         ("a,b,y", lambda k: f"{k},{k % 4},{k % 2}", ""),
+        ("a,constant,y", lambda k: f"{k},7,{k % 2}", ""),
         ("a,b,y", lambda k: f"{k},{k % 4},{k % 2 if k else 99}",
          "99 of 'y' is a rank of a single row: remove the row if it holds a total"),
         ("a,the copy,y", lambda k: f"{k},{'uv'[k % 2]},{k % 2}",
@@ -597,6 +598,7 @@ def test_advice_is_in_options_of_the_command():
         "pass missing='drop', or l2=0.1": "pass --set missing=drop, or --set l2=0.1",
         "--set C=10: wrong; kernel='rbf2'": "--set C=10: wrong; --set kernel=rbf2",
         "pass nominal=['a b']": "pass --set \"nominal=['a b']\"",
+        "columns 'a', 'of X' of X differ": "columns 'a', 'of X' differ",
         "with l2 > 0 columns stay": "with --set l2=0.1 columns stay",
         "svorim.C=10 and unknown=3 stay": "svorim.C=10 and unknown=3 stay",
     }.items():

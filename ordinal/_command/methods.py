@@ -22,6 +22,9 @@ _ADVICE = re.compile(
     r"(?<!--set )(?<![-.\w'])(\w+)=(True|False|None|'\w+'|\d[\d.]*|\['[^]]*\])(?!\w)"
 )
 
+# Columns of the table, which Python calls X
+_OF_X = re.compile(r"(\bcolumns? '[^']*'(?:, '[^']*')*) of X\b")
+
 # A penalty that a message advises without a value
 _PENALTY = re.compile(r"\b(l1|l2|ridge) > 0(?![.\d])")
 
@@ -124,6 +127,7 @@ def in_options(message: str) -> str:
 
     message = _LAYOUT.sub(lambda found: f"--{found[1]} {quote(found[2])}", message)
     message = message.replace("where preprocess is given", "in the command")
+    message = _OF_X.sub(r"\1", message)
     message = _PENALTY.sub(r"--set \1=0.1", message.replace(" of the command", ""))
     return _ADVICE.sub(option, message)
 
