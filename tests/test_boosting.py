@@ -19,10 +19,12 @@ from strategies import at_most, sample
 
 import ordinal
 from ordinal._cumulative.likelihood import cumulative, exceeding, rank_probabilities
+from ordinal._input.sparse import CSR
 from ordinal._model.registry import path_of
 from ordinal._solvers import _cumulative
 from ordinal.boosting import Trees, forest
 from ordinal.boosting.forest import DEEPEST
+from ordinal.boosting.growing import ColumnOrder
 from ordinal.preprocessing import PreprocessedModel, Standardizer
 
 LINKS = _cumulative.LINKS
@@ -119,6 +121,13 @@ def test_thresholds_are_at_their_optimum_and_the_score_has_mean_0(link, structur
             step = np.zeros(theta.size)
             step[j] = 1e-5
             assert abs(loss(theta + step) - loss(theta - step)) / 2e-5 < 1e-6
+
+
+def test_bins_of_some_of_many_rows_part_all_of_them():
+    X, y = sample(50_001, 3, noise=1.0)
+    model = ordinal.fit_boosting(X, y, n_rounds=2)
+    P = model.predict_proba(X)[np.arange(len(y)), y]
+    assert_allclose(model.convergence.primal, -np.log(P).mean(), rtol=1e-10)
 
 
 @pytest.mark.parametrize("structure", ["score", "scores"])
@@ -228,6 +237,38 @@ def test_auto_takes_the_best_number_of_rounds_and_fits_all_rows(structure):
     )
     assert same_but_for_the_record(auto, alone)
     assert ordinal.fit_boosting(X[:60], y[:60], max_iter=2000).n_rounds < 500
+
+
+@pytest.mark.parametrize("structure", ["score", "scores"])
+def test_units_and_increasing_maps_of_columns_change_nothing(structure):
+    """LightGBM alone would merge values within 1e-35 of 0 and treat 0 apart; folds
+    depend on the contents of rows.
+    """
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([
+        rng.normal(size=600), rng.poisson(0.4, 600), rng.integers(-2, 3, 600),
+        np.where(rng.random(600) < 0.3, np.nan, rng.normal(size=600)),
+    ])  # fmt: skip
+    (X, new), y = np.split(rows, 2), np.digitize(rows[:300, 0] * rows[:300, 2], [-1, 1])
+
+    def fitted(X):
+        return ordinal.fit_boosting(X, y, structure=structure, learning_rate=1, tol=1)
+
+    model = fitted(X)
+    assert model.n_rounds > 1
+    for power in (-120.0, [0, 900, -900, 7]):
+        scale = np.exp2(power)
+        other = fitted(X * scale)
+        assert_array_equal(other.predict_proba(new * scale), model.predict_proba(new))
+    for change in (np.exp, lambda x: 1.8 * x + 32):
+        other = fitted(change(X))
+        assert_array_equal(other.held_out, model.held_out)
+        assert_array_equal(other.predict_proba(change(X)), model.predict_proba(X))
+    dense, *sparse = map(
+        fitted, (X[:, :3], csr_array(X[:, :3]), csr_array(X[:, :3] * 9))
+    )
+    assert solution(dense) == solution(sparse[0])
+    assert_array_equal(sparse[1].held_out, dense.held_out)
 
 
 def test_groups_are_held_out_together():
@@ -493,6 +534,9 @@ def test_sparse_rows_are_dense_rows_to_the_last_bit(make, structure):
     dense = ordinal.fit_boosting(X, y, **options)
     model = ordinal.fit_boosting(make(X), y, **options)
     assert solution(model) == solution(dense)
+    rows = CSR.from_any(make(X))
+    numbered = ColumnOrder.of_rows(rows, np.ones(150), ()).transform(rows)
+    assert numbered.data.size < 1.5 * rows.data.size  # not filled by negative values
     for call in ("predict_proba", "decision_function", "contributions"):
         ends = [getattr(model, call)(rows) for rows in (make(X), X)]
         assert_array_equal(*(getattr(end, "values", end) for end in ends))

@@ -4,7 +4,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -38,6 +38,7 @@ from ..preprocessing.base import Preprocess
 from ..preprocessing.model import preprocessed
 from .growing import (
     BoostingOptions,
+    ColumnOrder,
     Ensemble,
     GrownTrees,
     RoundsEnd,
@@ -441,7 +442,11 @@ class _BoostingFit:
 
     def begin(self) -> None:
         """Bin the rows by LightGBM, and start the ensemble of all rows."""
-        self._data = self._settings.dataset(self._X)
+        categorical = self._settings.categorical
+        self._order = ColumnOrder.of_rows(self._X, self._problem.weight, categorical)
+        numbered = self._order.transform(self._X)
+        self._data = self._settings.dataset(numbered)
+        self._problem = replace(self._problem, X=numbered)
         self._main = Ensemble(
             self._data, self._settings, self._rank, self._weight, self._q,
             lower=None if self._lower is None else (self._lower, self._lower),
@@ -451,8 +456,9 @@ class _BoostingFit:
         """Grow the main ensemble up to `count` rounds, or until no more are needed."""
         if count is not None:
             return grow_rounds(self._main, count, self.monitor)
-        folds = []
-        for share in self._shares().T:
+        folds, shares = [], self._shares()
+        self._problem = replace(self._problem, X=self._X)  # frees memory
+        for share in shares.T:
             if self.monitor.late():
                 status = self.monitor.stop(0, 1.0) or Status.MAX_TIME
                 return RoundsEnd(0, status, 1.0, np.zeros(0))
@@ -466,7 +472,7 @@ class _BoostingFit:
 
     def trees(self, rounds: int) -> GrownTrees:
         """Return the trees of the first rounds of the main ensemble."""
-        return self._main.trees(rounds)
+        return self._main.trees(rounds, self._order)
 
     def _shares(self) -> np.ndarray:
         """Return the share of each row's weight that each fold holds out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -14,8 +14,10 @@ from .._cumulative.fitting import Minimum, likelihood_of, newton
 from .._cumulative.likelihood import Link, terms_of
 from .._cumulative.pooling import RankOrder, pooled
 from .._cumulative.rowwise import RowwiseLikelihood
+from .._input.immutable import read_only
 from .._input.intervals import among_told_apart
-from .._input.sparse import is_sparse
+from .._input.sparse import CSR, is_sparse
+from .._input.types import Matrix
 from .._solvers import _cumulative
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -27,6 +29,7 @@ _EVERY = 5
 _OPTIMUM = 1e-6  # length of the last step of the thresholds, in standard errors
 _MANY = 50_000  # rows that suffice for the thresholds between rounds
 _STEPS = 100
+_ROUNDING = 1e-9  # of sums of weights
 _SHARED = 4096  # with fewer rows, starting threads costs more than they save
 _WAIT = 2.5  # over the learning rate: rounds that must lower the held-out loss
 # A bin may hold a single row, so that small data sets with few values lose none of
@@ -51,6 +54,113 @@ def import_lightgbm() -> Any:
             "install 'ordinal-regression[trees]'; models of it predict without"
         ) from None
     return lightgbm
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnOrder:
+    """Distinct values of each column of numbers by their order, so that trees, folds
+    and the number of rounds are the same in all units.
+
+    A value has the number of edges below it. LightGBM and sparse matrices treat 0
+    apart, so that is the number of the value that more than half of the weight has,
+    or of the lowest one. LightGBM alone would merge all values within 1e-35 of 0.
+
+    Attributes
+    ----------
+    edges : list of arrays
+        Numbers halfway between neighbouring values.
+    zero : list of int
+        Number of edges below the value that counts as 0; -1 for categories.
+    """
+
+    edges: list[np.ndarray]
+    zero: list[int]
+
+    @classmethod
+    def of_rows(
+        cls, X: Matrix, weight: np.ndarray, categorical: Sequence[int]
+    ) -> ColumnOrder:
+        """Measure the columns of at most as many rows as LightGBM makes bins from."""
+        step = math.ceil(len(X) / _BINS["bin_construct_sample_cnt"])
+        out = cls([], [])
+        for j, (rows, x) in enumerate(_columns(X)):
+            some = (rows % step == 0) & ~np.isnan(x)
+            x, w, known = x[some], weight[rows[some]], weight[::step]
+            if x.size < known.size and is_sparse(X):
+                x, w = np.append(x, 0.0), np.append(w, known.sum() - w.sum())
+            edges, zero = _edges(x, w, 0.5 * known.sum())
+            out.edges.append(edges)
+            out.zero.append(-1 if j in categorical else zero)
+        return out
+
+    def transform(self, X: Matrix) -> Matrix:
+        """Return the rows with values replaced by their numbers."""
+        if isinstance(X, CSR):
+            return self._transform_sparse(X)
+        out = X.copy(order="C")
+        for j, (edges, zero) in enumerate(zip(self.edges, self.zero, strict=True)):
+            if zero >= 0:
+                known = ~np.isnan(X[:, j])
+                out[known, j] = np.searchsorted(edges, X[known, j]) - zero
+        return out
+
+    def _transform_sparse(self, X: CSR) -> CSR:
+        parts = []
+        for j, (rows, x) in enumerate(_columns(X)):
+            edges, zero = self.edges[j], self.zero[j]
+            of_zero = np.searchsorted(edges, 0.0)
+            number = np.searchsorted(edges, x) - zero
+            if of_zero != zero:  # stored nearly everywhere, so that more fits, too
+                number_of_all = np.full(len(X), of_zero - zero)
+                number_of_all[rows] = number
+                rows, number = np.arange(len(X)), number_of_all
+            parts.append((rows, np.full(rows.size, j, np.int32), number))
+        row, column, number = map(np.concatenate, zip(*parts, strict=True))
+        order = np.argsort(row, kind="stable")
+        size = np.bincount(row, minlength=len(X))
+        indptr = np.append(0, np.cumsum(size))
+        return CSR(number[order].astype(float), column[order], indptr, X.shape)
+
+    def thresholds(self, trees: Trees) -> Trees:
+        """Return trees of numbers as trees of the values themselves."""
+        largest = np.finfo(float).max
+        out = trees.threshold.copy()
+        for j in np.unique(trees.feature):
+            if (zero := self.zero[j]) >= 0:
+                own = trees.feature == j
+                edges = np.concatenate([[-largest], self.edges[j], [largest]])
+                at = np.clip(np.floor(out[own]) + zero + 1, 0, edges.size - 1)
+                out[own] = edges[at.astype(int)]
+        return replace(trees, threshold=read_only(out))
+
+
+def _columns(X: Matrix) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield the rows of the entries of each column, and the entries."""
+    if not isinstance(X, CSR):
+        rows = np.arange(len(X))
+        yield from ((rows, x) for x in X.T)
+        return
+    row = np.repeat(np.arange(len(X)), np.diff(X.indptr))
+    by_column = np.argsort(X.indices, kind="stable")
+    ends = np.cumsum(np.bincount(X.indices, minlength=X.shape[1]))
+    for at in np.split(by_column, ends[:-1]):
+        yield row[at], X.data[at]
+
+
+def _edges(x: np.ndarray, weight: np.ndarray, half: float) -> tuple[np.ndarray, int]:
+    """Return the numbers halfway between distinct values, and how many of them are
+    below the value that has more than `half` of the weight, 0 without such a value.
+    """
+    values, inverse = np.unique(x, return_inverse=True)
+    low, high = values[:-1], values[1:]
+    edges = 0.5 * low + 0.5 * high
+    # Halves of the smallest numbers are rounded.
+    edges = np.where((low <= edges) & (edges < high), edges, low)
+    if not values.size:
+        return edges, 0
+    most = np.bincount(inverse, weight)
+    k = int(most.argmax())
+    return edges, k if most[k] > half * (1 + _ROUNDING) else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,7 +285,6 @@ class Score:
             self._some, self._step = design, 1
         self.thresholds = [likelihood_of(design, settings.link, 0.0, 1).start()]
         self.size, self._next = 0, _EVERY
-        # LightGBM treats columns as constant if all values are within 1e-35 of 0.
         columns = range(data.num_feature())
         self.ended = all(data.feature_num_bin(j) < 2 for j in columns)
         self._slope = np.empty(n, np.float32)
@@ -402,13 +511,13 @@ class Ensemble:
     def held_out_loss(self) -> float:
         return sum(score.held_out_loss() for score in self.scores)
 
-    def trees(self, rounds: int) -> GrownTrees:
+    def trees(self, rounds: int, order: ColumnOrder) -> GrownTrees:
         """Return the trees of the first rounds, read from the text of LightGBM."""
         sizes = [min(rounds, score.size) for score in self.scores]
         texts = [
             score.text(size) for score, size in zip(self.scores, sizes, strict=True)
         ]
-        return GrownTrees(Trees.from_texts(texts), sizes)
+        return GrownTrees(order.thresholds(Trees.from_texts(texts)), sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
