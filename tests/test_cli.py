@@ -641,6 +641,10 @@ def test_predict_gives_probabilities(run, tmp_path, text_data, rows):
     ("cells", "message"),
     [
         (["1", "2", "3", "4", "5x", "6"], "line 6, column 'a': '5x' is not a finite"),
+        (
+            ["1", "2", "3 %", "4", "5"],
+            "line 4, column 'a': '3 %' is not a finite number as others are; remove",
+        ),
         (["1", "2", "inf", "4", "5", "6"], "line 4, column 'a': 'inf' is not a finite"),
         ([f"name {k}" for k in range(60)], "60 different strings in 60 rows"),
         ([f"2020-01-{k:02}" for k in range(1, 31)], "leave it out by --drop a, or"),
@@ -1071,6 +1075,7 @@ def test_rows_without_a_label_are_left_out_if_asked(data, tmp_path, capsys):
             "such as '1,5': --decimal , reads decimal commas",
         ),
         ([f"2024-01-{k}" for k in range(10, 16)], "leave it out by --drop age"),
+        (["young", "old"] * 3, "such as 'old', and --stream reads numbers: leave it"),
     ],
 )
 def test_streams_name_the_remedy_for_numbers_as_text(cells, message, tmp_path, capsys):

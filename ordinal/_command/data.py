@@ -21,7 +21,12 @@ from .._files.readers import Layout, as_numbers, column_of
 from .._files.table import STDIN, Table, read_table
 from .._formula.dates import PARTS, Part
 from .._input.checks import enumerated, listed, shortened, shown
-from .._input.columns import disguise_of, identifiers_shown, identify_rows
+from .._input.columns import (
+    disguise_of,
+    identifiers_shown,
+    identify_rows,
+    is_decorated,
+)
 from .._input.frame import Frame, date_of
 from .._input.labels import by_number, ranks_of
 from ..datasets.sets import CONDITIONS, houses_file
@@ -33,6 +38,8 @@ from .predict import layout_options
 BINNINGS = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}
 
 _LARGE = 1 << 30  # bytes of a file
+
+_UNDECORATED = "remove thousands separators, percent signs and currencies"
 
 # An integer target with more values than this is a quantity, not a rank.
 _MAX_RANKS = 50
@@ -211,6 +218,12 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
             known = {cell for cell in cells if not first.is_missing(name, cell)}
             if (problem := _disguise_shown(first, name, known, True)) is not None:
                 raise ValueError(problem)
+            if known and all(as_numbers([c], first.layout) is None for c in known):
+                raise ValueError(
+                    f"{args.data}, column {shown(name)} holds strings, such as "
+                    f"{shown(min(known))}, and --stream reads numbers: leave it out "
+                    f"by --drop {quote(name)}, or leave out --stream"
+                )
     categorical = replace(first, levels=source.levels).is_categorical(target)
     if args.classes is not None:
         return Streamed(source, {"classes": _listed(args.classes, categorical, target)})
@@ -348,12 +361,13 @@ def categorical_of(
             problems.append(disguised)
         elif 2 * len(slips) < len(distinct):
             row = next(row for row, cell in enumerate(cells) if cell in slips)
-            comma = "--decimal , reads decimal commas; " * _has_comma(cells[row])
+            ways = ["--decimal , reads decimal commas"] * _has_comma(cells[row])
+            ways += [_UNDECORATED] * is_decorated(cells[row])
+            ways.append(f"for categories: --categorical {quote(name)}")
             error = table.error(
                 row,
                 name,
-                f"is not a finite number as others are; {comma}for categories: "
-                f"--categorical {quote(name)}",
+                f"is not a finite number as others are; {'; or '.join(ways)}",
             )
             problems.append(str(error))
         elif identify_rows(known):
@@ -399,7 +413,7 @@ def _disguise_shown(
     if kind == "numbers":
         if _has_comma(example):
             ways.insert(0, "--decimal , reads decimal commas")
-        ways.insert(-1, "remove thousands separators, percent signs and currencies")
+        ways.insert(-1, _UNDECORATED)
     return (
         f"{table.path}, column {shown(name)} holds {kind} as text, such as "
         f"{shown(example)}: {'; or '.join(ways)}"

@@ -336,10 +336,15 @@ def disguise_of(words: Collection[str]) -> tuple[str, str] | None:
     if len(dates) >= least:
         return "dates", min(dates)
     numbers = [word for word in distinct if _NUMBER.fullmatch(word)]
-    decorated = [word for word in numbers if not _PLAIN.fullmatch(word)]
+    decorated = [word for word in numbers if is_decorated(word)]
     if decorated and len(numbers) >= least:
         return "numbers", min(decorated)
     return None
+
+
+def is_decorated(word: str) -> bool:
+    """Return whether a word is a number with a separator, a unit or a currency."""
+    return bool(_NUMBER.fullmatch(word)) and not _PLAIN.fullmatch(word)
 
 
 def disguise_shown(kind: str, example: str) -> str:
