@@ -69,3 +69,12 @@ def test_another_blas_is_left_alone(monkeypatch):
     monkeypatch.setattr(blas, "_threads", lambda: None)
     with OneThread():
         assert np.isfinite(np.ones((50, 50)) @ np.ones(50)).all()
+
+
+def test_an_error_gives_the_threads_back(threads):
+    def fails(state):
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        ordinal.fit_svorim(X, Y, callback=fails)
+    assert threads.get() == 3

@@ -233,3 +233,15 @@ def test_figures_show_the_residuals():
     assert_allclose(line, 3 * grid - 1)
     twice = smooth(np.repeat(x, 2), np.repeat(x**2, 2), np.ones(100))
     assert np.isfinite(twice).all()
+
+
+def test_influence_of_two_ranks_is_that_of_glm():
+    y = (MADE.y > 1).astype(int)
+    found = inference.influence(ordinal.fit_pom(MADE.X, y, tol=1e-10))
+    leverage, cook, _ = found
+    h = [0.0267712836844258, 0.0361305015843030, 0.0286075024257632]
+    assert_allclose(leverage[:3], h, rtol=1e-8)
+    figures = (leverage**2).sum(), leverage.max()
+    assert_allclose(figures, [0.1424804669764443, 0.0572694855568593], rtol=1e-8)
+    expected = [0.00376499688449041, 0.03411381166180798, 0.00263538389857339]
+    assert_allclose(cook[:3], expected, rtol=1e-7)

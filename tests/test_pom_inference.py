@@ -813,3 +813,28 @@ def test_profiles_and_levels_are_refused():
                 ask(level)
     with pytest.raises(ValueError, match="method must be one of 'wald', 'profile'"):
         model.confint(method="score")
+
+
+def test_information_criteria_of_housing_are_those_of_R():
+    model = same()
+    assert model.dof == 8
+    assert model.loglik == pytest.approx(-1739.57464953, rel=1e-11)
+    assert inference.glance(model)["deviance"][0] == pytest.approx(
+        3479.14929906, rel=1e-11
+    )
+    assert model.aic == pytest.approx(3495.14929906, rel=1e-11)
+    assert model.bic == pytest.approx(3538.56645213, rel=1e-11)
+    assert model.statistics.null_loglik == pytest.approx(-1824.43881052, rel=1e-11)
+    r2 = 1 - 1739.57464953 / 1824.43881052
+    assert inference.glance(model)["mcfadden_r2"][0] == pytest.approx(r2, rel=1e-8)
+
+
+def test_ratio_tests_are_those_of_R():
+    larger = fitted(WINE)
+    test = ordinal.inference.lr_test(fitted(WINE, [0]), larger)
+    assert test.dof == 1
+    assert_allclose(test.chi2, 11.0430043135, rtol=1e-9)
+    assert_allclose(test.p_value, 0.000890224809, rtol=1e-7)
+    test = lr_test(smaller=larger, larger=fitted(WINE, nominal=[1]))
+    assert_allclose(test[:3], [0.566740268, 3, 0.90400], rtol=1e-5)
+    assert test.null == "chi2(3)"
