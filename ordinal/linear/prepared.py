@@ -262,7 +262,7 @@ def prepare_pom(
     binary = binary_columns(table, (problem.rank, problem.weight))
     return PreparedPom(
         training, problem, design, link, threshold, prepared.n_threads,
-        prepared.monitor, binary, spread,
+        prepared.monitor, binary=binary, spread=spread,
     )  # fmt: skip
 
 
