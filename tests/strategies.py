@@ -454,3 +454,20 @@ def tlssvor_cases(draw, max_n=10, u=(0.7, 1.5, 3.0, np.inf), kernel=named_kernel
     return TlsCase(
         X, y, r, draw(kernel), C, draw(st.sampled_from(list(u))), eta, weight
     )
+
+
+@st.composite
+def quadratic_programs(draw, max_n=12):
+    """(K, lo, hi, pn, pp) of (Q); sum lo < 0 < sum hi, some boxes are points or
+    do not hold 0."""
+    n = draw(st.integers(2, max_n))
+    m = draw(st.integers(1, n + 1))
+    reals = st.floats(-2, 2, width=16)
+    B = draw(hnp.arrays(np.float64, (n, m), elements=reals))
+    K = B @ B.T
+    ends = draw(hnp.arrays(np.float64, (2, n), elements=reals)) * draw(moderate)
+    lo, hi = ends.min(axis=0), ends.max(axis=0)
+    lo[0] = min(lo[0], -0.3 - lo[1:].sum())
+    hi[0] = max(hi[0], 0.3 - hi[1:].sum())
+    slopes = draw(hnp.arrays(np.float64, (2, n), elements=reals))
+    return K, lo, hi, slopes.min(axis=0), slopes.max(axis=0)
