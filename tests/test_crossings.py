@@ -775,6 +775,7 @@ LACKING = {  # a numeric column and the categorical one of training rows
 }
 
 
+@pytest.mark.filterwarnings("ignore:column 'g' of X holds 'neither'")
 @relation(8, method=METHODS, column=["age", "size", "ill", "g"], lacking=LACKING)
 def test_missing_values_count_as_what_replaces_them(method, column, lacking, seed):
     """A number as the median of the training rows, a category as the most frequent.

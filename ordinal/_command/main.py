@@ -114,9 +114,8 @@ def parser() -> argparse.ArgumentParser:
         "predict",
         help="predict the rows of a table with a saved model",
         description="Predict the rows of a table with a saved model. Columns are found "
-        "by name; further columns are ignored. The output is a CSV table with a header "
-        "and one line per row of NEW, in their order: the columns of --keep, the "
-        "column `prediction`, and with --proba a column P(RANK) per rank.",
+        "by name, others ignored. The output is a CSV table with a header and a line "
+        "per row: the columns of --keep, `prediction`, with --proba P(RANK) per rank.",
         declare=_declare_predict,
     )
     commands.add_parser(
@@ -190,6 +189,7 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     """Add the options on a table and its target, which are common to commands."""
     from .data import BINNINGS
 
+    several: Any = {"nargs": "+", "action": "extend", "default": []}
     command.add_argument(
         "--target", metavar="NAME", help="column of the ranks (default: the last one)"
     )
@@ -213,34 +213,26 @@ def _add_table(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--drop",
-        nargs="+",
-        action="extend",
-        default=[],
+        **several,
         metavar="NAME",
         help="columns to leave out",
     )
     command.add_argument(
         "--categorical",
-        nargs="+",
-        action="extend",
-        default=[],
+        **several,
         metavar="NAME",
         help="numeric columns to treat as categories; strings always are",
     )
     command.add_argument(
         "--order",
-        nargs="+",
-        action="extend",
-        default=[],
+        **several,
         metavar="NAME=LOW,...,HIGH",
         help="categories of a column in their order, with quotes around a name that "
         "contains = and around labels that contain commas",
     )
     command.add_argument(
         "--dates",
-        nargs="+",
-        action="extend",
-        default=[],
+        **several,
         metavar="NAME[=PART,...]",
         help="columns of dates, such as 2024-01-31 or 31.01.2024, which become the "
         "parts year, month, weekday and days (since 1970-01-01), or only those named: "
