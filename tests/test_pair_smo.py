@@ -454,10 +454,3 @@ def test_closed_forms():
     assert_array_equal(s.z, [-0.1])
     # z could shrink and cost more, but nothing grow
     assert_allclose([s.low, s.up], -0.05)
-    box = np.zeros((2, 3))
-    for kind in KINDS:
-        terms = Terms.linear(box, box, box + 1, **of_kind(kind, np.ones(2)))
-        s = solved(Program(np.eye(3), terms))
-        assert s.status is Status.CONVERGED
-        assert s.n_iter == 0
-        assert not s.g.any()

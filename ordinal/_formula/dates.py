@@ -38,8 +38,7 @@ def part_of_dates(frame: Frame, j: int, part: Part) -> np.ndarray:
     """Return one part of the dates of a column, (n,) float64; NaN is missing.
 
     Weekdays are numbered from 0, Monday, and days from 1970-01-01; times of day are
-    fractions of days. Strings must be dates
-    that `date_of` reads.
+    fractions of days. Strings must be dates that `date_of` reads.
     """
     days = _days(frame, j)
     if part == "days":

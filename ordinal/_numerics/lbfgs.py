@@ -234,8 +234,7 @@ def minimize(
         here = SearchPoint(x, *in_time(x))
     except OutOfTime:
         beyond = np.full_like(x, np.inf)
-        ended = monitor.ended or Status.MAX_TIME
-        return Minimum(x, np.inf, beyond, np.inf, 0, 1, ended)
+        return Minimum(x, np.inf, beyond, np.inf, 0, 1, monitor.cut_short)
     pairs = Curvature(x.size) if curvature is None else curvature
     if not here.finite:
         raise NotFiniteError("the function is not finite at the starting point")
@@ -254,7 +253,7 @@ def minimize(
         try:
             there = _search(in_time, here, d, step, max_step)
         except OutOfTime:
-            status = monitor.ended or Status.MAX_TIME
+            status = monitor.cut_short
             break
         if there is None:
             if not pairs.count:

@@ -411,7 +411,7 @@ class BasisFit:
             self._fit_levels(problems, warm, found)
         # The callback or the time limit ended problems that have not seen all rows,
         # whatever the end of the fit of a sample was.
-        ended = self._monitor.ended or Status.MAX_TIME
+        ended = self._monitor.cut_short
         found = [replace(s, status=ended) if np.isinf(s.primal) else s for s in found]
         self._last = found, problems
         return found

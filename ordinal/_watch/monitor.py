@@ -189,6 +189,13 @@ class Monitor:
         """Return the status with which `stop` ended a part of the fit, or None."""
         return self._fit.ended
 
+    @property
+    def cut_short(self) -> Status:
+        """Return the status of a fit of which a computation was cancelled: that of
+        `ended`, or otherwise that of the time limit.
+        """
+        return self._fit.ended or Status.MAX_TIME
+
     def record(
         self,
         status: Status,

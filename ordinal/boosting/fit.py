@@ -244,7 +244,7 @@ def fit_boosting(
     given = shared_arguments(Common, locals())
     fit = _prepare_fit(X, y, groups, count is None, max_iter, options, **given)
     with fit.prepared.monitor:
-        fit.begin()
+        fit.begin(holds_out=count is None)
         end = fit.grow(count)
         model = fit.model(end, fit.trees(end.rounds))
         fit.prepared.monitor.conclude(model, warn=_warn)
@@ -440,13 +440,19 @@ class _BoostingFit:
         self._q = int(np.count_nonzero(problem.present))
         self._weight = problem.weight / problem.weight.mean()
 
-    def begin(self) -> None:
-        """Bin the rows by LightGBM, and start the ensemble of all rows."""
+    def begin(self, holds_out: bool) -> None:
+        """Bin the rows by LightGBM, and start the ensemble of all rows.
+
+        With `holds_out`, `grow` may be asked for as many rounds as are needed.
+        """
         categorical = self._settings.categorical
         self._order = ColumnOrder.of_rows(self._X, self._problem.weight, categorical)
         numbered = self._order.transform(self._X)
         self._data = self._settings.dataset(numbered)
-        self._problem = replace(self._problem, X=numbered)
+        self._shares = np.zeros((self._rank.size, 0))
+        if holds_out:
+            self._shares = self._held_out(replace(self._problem, X=numbered))
+        del numbered  # frees memory
         self._main = Ensemble(
             self._data, self._settings, self._rank, self._weight, self._q,
             lower=None if self._lower is None else (self._lower, self._lower),
@@ -456,9 +462,8 @@ class _BoostingFit:
         """Grow the main ensemble up to `count` rounds, or until no more are needed."""
         if count is not None:
             return grow_rounds(self._main, count, self.monitor)
-        folds, shares = [], self._shares()
-        self._problem = replace(self._problem, X=self._X)  # frees memory
-        for share in shares.T:
+        folds = []
+        for share in self._shares.T:
             if self.monitor.late():
                 status = self.monitor.stop(0, 1.0) or Status.MAX_TIME
                 return RoundsEnd(0, status, 1.0, np.zeros(0))
@@ -474,11 +479,11 @@ class _BoostingFit:
         """Return the trees of the first rounds of the main ensemble."""
         return self._main.trees(rounds, self._order)
 
-    def _shares(self) -> np.ndarray:
+    def _held_out(self, problem: Problem) -> np.ndarray:
         """Return the share of each row's weight that each fold holds out."""
         n = self._rank.size
         if self._group is None:
-            share = dealt_shares(self._problem, self._rng)
+            share = dealt_shares(problem, self._rng)
         else:
             group = np.unique(self._group, return_inverse=True)[1]
             n_folds = min(N_FOLDS, int(group.max()) + 1)
@@ -640,7 +645,7 @@ def _fit_path(
     groups, max_iter = options.pop("groups"), options.pop("max_iter")
     fit = _prepare_fit(X, y, groups, None in counts, max_iter, own, **options)
     with fit.prepared.monitor:
-        fit.begin()
+        fit.begin(holds_out=None in counts)
         # "auto", whose folds grow beside all rows, comes before any other round.
         ends = {n: fit.grow(n) for n in sorted(set(counts), key=lambda n: n or 0)}
         grown = fit.trees(max(end.rounds for end in ends.values()))

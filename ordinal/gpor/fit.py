@@ -652,9 +652,9 @@ def _model(
     if found is not None and here and np.isfinite(found.value):
         status, violation = found.status, found.violation
     elif late and posterior.converged:
-        status, violation = monitor.ended or Status.MAX_TIME, made.violation
+        status, violation = monitor.cut_short, made.violation
     else:
-        short = monitor.ended or Status.MAX_TIME if late else Status.STALLED
+        short = monitor.cut_short if late else Status.STALLED
         status = Status.CONVERGED if here else short
         violation, monitor = posterior.violation, prepared.monitor.to_tol(posterior.tol)
     own = len(made.rows.shape) == 2
