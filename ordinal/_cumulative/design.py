@@ -36,7 +36,6 @@ from .._rows.columns import (
     every_row,
     moments_of,
     product,
-    row_strips,
     rows_of,
     stack_of_chunks,
     sum_of_chunks,
@@ -48,6 +47,7 @@ from .._watch.cancellation import check_cancelled
 
 HESSIAN_COLUMNS = 2000  # most columns of a matrix of (columns, columns) entries
 _BYTES = 350  # bytes of a fit per column: vectors, and the history of L-BFGS
+_COUNTED = 2**22  # rows at a time, of which bincount makes copies
 _ENTRIES = 2**17  # entries of arrays of some rows, so that they stay in the cache
 _EM_STEPS = 30  # starting values, so that a few suffice
 _LEAST_SHARE = 1e-6
@@ -532,9 +532,7 @@ class Design:
         if self.lower is not None:
             return masses(self.lower, self.rank, self.weight, self.T + 1)
         mass = np.zeros(self.T + 1)
-        for rows in row_strips(
-            self.X, self.n_samples
-        ):  # bincount copies what it counts
+        for rows in strips(self.n_samples, _COUNTED):
             mass += np.bincount(self.rank[rows], self.weight[rows], self.T + 1)
         return mass
 

@@ -196,8 +196,8 @@ def _newton_step(here: Point) -> tuple[np.ndarray, np.ndarray]:
     """
     # Scaled to a diagonal of 1, because thresholds with no row nearby have curvatures
     # like 1e-70 beside others of 1.
-    unit = here.hessian.units()
-    H, gradient = here.hessian.scaled(unit), here.gradient * unit
+    H, unit = here.hessian.normed()
+    gradient = here.gradient * unit
     each = np.ones(unit.size)
 
     def shifted_factor(shift: float) -> Factor:
@@ -216,8 +216,7 @@ def _below_saddle(loss: Loss, here: Point) -> Point | None:
 
     The direction is that of the most negative curvature. O(p^3).
     """
-    unit = here.hessian.units()
-    H = here.hessian.scaled(unit)
+    H, unit = here.hessian.normed()
     try:
         Factor(H.plus(np.full(unit.size, _FLAT)))
     except np.linalg.LinAlgError:

@@ -114,32 +114,30 @@ class Bordered:
         first, rest = np.zeros(0, dtype=np.int64), np.arange(len(H))
         return cls(none, none, border, H, first, rest)
 
-    def units(self) -> np.ndarray:
-        """Return the scale of each variable, 1 / sqrt(diag(H)), (p,)."""
+    def normed(self) -> tuple[Bordered, np.ndarray]:
+        """Return diag(unit) H diag(unit) and unit = 1 / sqrt(diag(H)), (p,)."""
         diagonal = np.empty(self.first.size + self.rest.size)
         diagonal[self.first] = np.diagonal(self.diag, axis1=1, axis2=2).ravel()
         diagonal[self.rest] = np.diagonal(self.core)
         diagonal = np.abs(diagonal)
         # The bound keeps products of steps finite.
         least = max(1e-100 * diagonal.max(), 1e-200)
-        return np.asarray(1 / np.sqrt(np.maximum(diagonal, least)))
-
-    def plus(self, v: np.ndarray) -> Bordered:
-        """Return H + diag(v) for v of shape (p,)."""
-        first = v[self.first].reshape(self.diag.shape[:2])
-        diag = self.diag + first[:, :, None] * np.eye(self.diag.shape[1])
-        return replace(self, diag=diag, core=self.core + np.diag(v[self.rest]))
-
-    def scaled(self, unit: np.ndarray) -> Bordered:
-        """Return diag(unit) H diag(unit)."""
+        unit = 1 / np.sqrt(np.maximum(diagonal, least))
         u, r = unit[self.first].reshape(self.diag.shape[:2]), unit[self.rest]
-        return replace(
+        normed = replace(
             self,
             diag=self.diag * u[:, :, None] * u[:, None, :],
             off=self.off * u[:-1, :, None] * u[1:, None, :],
             border=self.border * u[:, :, None] * r,
             core=self.core * r * r[:, None],
         )
+        return normed, unit
+
+    def plus(self, v: np.ndarray) -> Bordered:
+        """Return H + diag(v) for v of shape (p,)."""
+        first = v[self.first].reshape(self.diag.shape[:2])
+        diag = self.diag + first[:, :, None] * np.eye(self.diag.shape[1])
+        return replace(self, diag=diag, core=self.core + np.diag(v[self.rest]))
 
     def matvec(self, v: np.ndarray) -> np.ndarray:
         """Return the product H v, (p,)."""

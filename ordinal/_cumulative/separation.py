@@ -172,21 +172,18 @@ def _is_surely_maximum(
     # The bounds hold only if all rows have the same slopes and scale.
     if D.nominal.size or D.scale.size:
         return False
+    bounds = []  # on |J alpha - x_i'beta|
+    for parameters in (x, step):
+        alpha, _, beta, _ = D.split(parameters)
+        if D.is_chunked:
+            scores = D.of_chunks(partial(_largest_score, beta))
+        else:
+            scores = np.abs(D.score(beta))
+        bounds.append(float(scores.max()) + float(np.abs(D.J @ alpha).max()))
     offset = 0.0 if D.offset is None else np.abs(D.offset).max()
-    bounds = _bound(D, x) + offset, _bound(D, step)
-    ends = np.array([bounds[0], -bounds[0]])
+    ends = np.array([1.0, -1.0]) * (bounds[0] + offset)
     tail = min(exceeding(link, ends)[0], cumulative(link, ends)[1])
     return bool(tail >= _FLAT and bounds[1] <= _MOVES)
-
-
-def _bound(D: Design, x: np.ndarray) -> float:
-    """Return a bound on |J alpha - x_i'beta| over all rows."""
-    alpha, _, beta, _ = D.split(x)
-    if D.is_chunked:
-        scores = D.of_chunks(partial(_largest_score, beta))
-    else:
-        scores = np.abs(D.score(beta))
-    return float(scores.max()) + float(np.abs(D.J @ alpha).max())
 
 
 def _largest_score(beta: np.ndarray, D: Design) -> np.ndarray:

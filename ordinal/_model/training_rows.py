@@ -22,13 +22,9 @@ from .._input.intervals import RankIntervals
 from .._input.labels import label_text, read_labels
 from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
-from .._numerics.rows import take
+from .._numerics.rows import content_hash, take
 
 _KEPT = 64
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # of splitmix64, as the factors below
-_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
-_MISSING = 0x7FF8000000000000  # the bits of NaN
 
 
 def digests_of_some(
@@ -79,58 +75,32 @@ def share_of_training_rows(
 def digests(rows: Frame | Matrix, labels: np.ndarray) -> np.ndarray:
     """Return the digest of each row with its label, (n,) uint64."""
     if labels.dtype.kind in "biuf":
-        own = _mixed(_bits(labels.astype(np.float64)) + _GOLDEN)
+        own = labels.astype(np.float64)
     else:
         known, place = np.unique(labels, return_inverse=True)
-        own = _mixed(_bits_of_levels(known)[place] + _GOLDEN)
-    if isinstance(rows, CSR):
-        place = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-        bits = _bits(np.asarray(rows.data, np.float64))
-        np.add.at(own, place, _terms(bits, rows.indices))
-        return _mixed(own)
-    values = rows.values if isinstance(rows, Frame) else rows
-    bits = _bits(values)
-    for j, levels in enumerate(rows.labels if isinstance(rows, Frame) else ()):
-        if levels is not None:
-            code = np.where(np.isnan(values[:, j]), levels.size, values[:, j])
-            bits[:, j] = _bits_of_levels(levels)[code.astype(np.intp)]
-    return _mixed(own + _terms(bits, np.arange(bits.shape[1])).sum(axis=1))
+        own = _numbers_of(known)[place]
+    if isinstance(rows, Frame):
+        values = rows.values.copy()
+        for j, levels in enumerate(rows.labels):
+            if levels is not None:
+                code = np.where(np.isnan(values[:, j]), levels.size, values[:, j])
+                values[:, j] = _numbers_of(levels)[code.astype(np.intp)]
+        rows = values
+    return np.asarray(content_hash(rows) ^ content_hash(own[:, None], seed=1))
 
 
-def _terms(bits: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """Return the terms of entries in their columns; 0 has none, as in sparse rows."""
-    salt = (column.astype(np.uint64) + np.uint64(2)) * _GOLDEN
-    return np.where(bits == 0, np.uint64(0), _mixed(bits + salt))
+def _numbers_of(levels: np.ndarray) -> np.ndarray:
+    """Return the numbers that stand for levels, and NaN for a missing value."""
+    return np.array([*map(_number_of, map(label_text, levels.tolist())), np.nan])
 
 
-def _bits(values: np.ndarray) -> np.ndarray:
-    """Return the bits of doubles, one pattern for NaN and one for zeros."""
-    bits = (values + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
-    bits[np.isnan(values)] = _MISSING
-    return bits
-
-
-def _bits_of_levels(levels: np.ndarray) -> np.ndarray:
-    """Return the bits of levels, and for NaN those of a missing value behind them."""
-    texts = [_bits_of_text(label_text(level)) for level in levels.tolist()]
-    return np.array([*texts, _MISSING], np.uint64)
-
-
-def _bits_of_text(text: str) -> int:
-    """Return the bits of the number that a text shows, or a digest of another text."""
-    text = {"True": "1", "False": "0"}.get(text, text)
+def _number_of(text: str) -> float:
+    """Return the number that a text shows, or one made of a digest of another text."""
     try:
-        return int(_bits(np.array([float(text)]))[0])
+        return float({"True": "1", "False": "0"}.get(text, text))
     except ValueError:
-        return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
-def _mixed(bits: np.ndarray) -> np.ndarray:
-    """Return the finaliser of splitmix64, a bijection of 64 bits."""
-    for shift, factor in zip(_SHIFTS, _FACTORS, strict=False):
-        bits = (bits ^ (bits >> shift)) * factor
-    mixed: np.ndarray = bits ^ (bits >> _SHIFTS[-1])
-    return mixed
+        bits = blake2b(text.encode(), digest_size=8).digest()
+        return float(np.frombuffer(bits)[0])
 
 
 def length_of(values: Any) -> int:

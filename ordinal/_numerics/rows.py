@@ -203,19 +203,21 @@ def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
     start = _mixed(np.array([seed + 1], dtype=np.uint64))
     # A key per column, so that swapping two entries changes the sum.
     of_column = _mixed(start + np.arange(d, dtype=np.uint64))
-    if isinstance(X, CSR):
-        ends = np.append(np.uint64(0), np.cumsum(_hashed(X.data, of_column[X.indices])))
-        return _mixed(start + ends[X.indptr[1:]] - ends[X.indptr[:-1]])
     out = np.empty(len(X), dtype=np.uint64)
-    for rows in cancellable_slices(len(X), 100 * d):
-        out[rows] = _hashed(X[rows], of_column).sum(axis=1)
+    # A sparse row may have so many columns that a slice would be a single row.
+    every = [slice(0, len(X))] if is_sparse(X) else cancellable_slices(len(X), 100 * d)
+    for rows in every:
+        part: Any = take(X, rows)
+        x = np.asarray(part.data if is_sparse(part) else part, np.float64)
+        key = of_column[part.indices] if is_sparse(part) else of_column
+        bits = np.where(np.isnan(x), np.nan, x).view(np.uint64)  # the same for any NaN
+        terms = np.where(x == 0, np.uint64(0), _mixed(bits ^ key))  # CSR holds no zeros
+        if is_sparse(part):
+            ends = np.append(np.uint64(0), np.cumsum(terms))
+            out[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
+        else:
+            out[rows] = terms.sum(axis=1)
     return _mixed(start + out)
-
-
-def _hashed(x: np.ndarray, of_column: np.ndarray) -> np.ndarray:
-    """Return the hash of every entry, which is 0 for zeros: CSR does not store them."""
-    bits = np.where(np.isnan(x), np.nan, x).view(np.uint64)  # the same bits for any NaN
-    return np.where(x == 0, np.uint64(0), _mixed(bits ^ of_column))
 
 
 def _mixed(z: np.ndarray) -> np.ndarray:
