@@ -23,6 +23,7 @@ from ordinal.__main__ import main
 from ordinal.data import blocks
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.model_selection import stratified_kfold
+from ordinal.models import Status
 from ordinal.preprocessing import Standardizer
 from ordinal.sklearn import Stacking
 from ordinal.stacking.weights import pool_by_log_loss, pool_by_rps
@@ -281,22 +282,34 @@ def test_probability_of_a_member_makes_no_difference(fit):
     assert_array_equal(a.predict_proba(X), b.predict_proba(X))
 
 
-def test_a_member_that_is_not_ready_is_left_out_and_named(monkeypatch):
+def test_members_that_are_not_ready_are_named_and_the_first_is_fitted(monkeypatch):
     X, y = sample()
-    now = [100.0]
+    now, seconds = [100.0], [9.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
-    def late(X, y, *, classes=None):
-        now[0] += 9.0
+    def late(X, y, *, l2=0.0, classes=None):
+        now[0] += seconds[0]
         return fit_pom(X, y, classes=classes)
 
-    with pytest.warns(ConvergenceWarning, match="left out late: not ready within"):
+    with pytest.warns(ConvergenceWarning, match="too short: late was left out; raise"):
         model = fit_stacking(X, y, {"pom": "pom", "late": late}, max_time=10.0)
     assert model.methods == ("pom",)
     assert list(model.left_out) == ["late"]
     assert "late" in repr(model)
-    with pytest.raises(ValueError, match="not ready within max_time"):
-        fit_stacking(X, y, {"late": late}, max_time=10.0)
+    assert model.convergence.status is Status.MAX_TIME
+    with pytest.warns(ConvergenceWarning, match="late was not tuned; pom was left out"):
+        model = fit_stacking(X, y, {"late": late, "pom": "pom"}, max_time=10.0)
+    assert (model.methods, list(model.left_out)) == (("late",), ["pom"])
+    assert model.convergence.status is Status.MAX_TIME
+    seconds[0] = 3.0  # the fourth fit, of the second point in the second fold, is late
+    monkeypatch.setattr("ordinal.stacking.fit.open_grid", lambda *of: {"l2": [0.5, 1]})
+    with pytest.warns(ConvergenceWarning, match="the search of late was cut; raise"):
+        model = fit_stacking(X, y, {"late": late}, cv=2, max_time=12.5)
+    assert model.params == ({"l2": 0.5},)
+    assert model.convergence.status is Status.MAX_TIME
+    with pytest.warns(ConvergenceWarning, match="max_time"):
+        found = ordinal.select("pom", X, y, search={"l2": [1]}, cv=2, max_time=1e-9)
+    assert "0 failed fits, 2 cut short by max_time" in repr(found)
 
 
 def test_a_member_that_fails_is_left_out_and_named():

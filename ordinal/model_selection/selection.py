@@ -34,6 +34,7 @@ from .._model.printing import Table, html_notes, left_out
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._model.views import views
+from .._watch.convergence import Status
 from .._watch.progress import Progress
 from ..preprocessing.base import Preprocess
 from .data import RowArguments
@@ -250,10 +251,12 @@ class Selection(Storable):
     def __repr__(self) -> str:
         error, rule = self.standard_error[self.best], self.rules.get(self.scoring)
         by_rule = "" if rule is None else f" by the rule {rule}"
+        n_cut = np.count_nonzero(self.status == Status.MAX_TIME.value)
+        cut = f", {n_cut} cut short by max_time" if n_cut else ""
         return (
             f"Selection({described(self.params)}: {self.scoring} {self.best_score:.4g} "
             f"± {error:.2g}{by_rule}; {len(self.points)} points, "
-            f"{self.scores.shape[1]} folds, {len(self.failures)} failed fits"
+            f"{self.scores.shape[1]} folds, {len(self.failures)} failed fits{cut}"
             f"{left_out(self.n_missing_labels)})"
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from importlib.util import find_spec
 from inspect import signature
@@ -33,7 +34,7 @@ from ..exceptions import ConvergenceWarning
 from ..model_selection.data import RowArguments, SearchData
 from ..model_selection.search import splits_of
 from ..model_selection.spaces import Grid, Points, open_grid
-from ..model_selection.splits import Splits, SplitsLike, drawn_folds
+from ..model_selection.splits import SplitsLike, drawn_folds
 from ..preprocessing.base import Preprocess
 from .members import Member, MemberWork
 from .model import StackingModel
@@ -139,8 +140,10 @@ def fit_stacking(
         does not depend on it.
     max_time : float > 0, optional
         Time budget in seconds. Methods are searched in the order of `methods`, whose
-        default begins with the cheapest; one that is not ready after 80 % of it is left
-        out, with a warning that names it, and the fits to all rows share the rest.
+        default begins with the cheapest. A search that is not ready after 80 % of it is
+        cut: its best point so far is the member, or the member is left out if it has
+        none. If that leaves no member, the first one is fitted untuned. The fits to all
+        rows share the rest.
     progress : bool, optional
         Whether to report progress, as for `select`. Default: after 5 s on a terminal or
         in a notebook.
@@ -161,8 +164,8 @@ def fit_stacking(
     Warns
     -----
     ConvergenceWarning
-        If `max_time` was too short for a method, or if a member did not reach its
-        tolerance.
+        If `max_time` was too short for a method, which it names and which makes the
+        status MAX_TIME, or if a member did not reach its tolerance.
 
     See Also
     --------
@@ -202,15 +205,19 @@ def fit_stacking(
     def score(P: np.ndarray, test: np.ndarray) -> float:
         return judge(data.y[test], P, labels=data.classes, sample_weight=weight[test])
 
-    members, left_out = _searched(works, splits, score, tune, progress, n_threads)
+    reserve = (1 - _SEARCHES) * seconds
+    how = splits, score, progress, n_threads
+    members, left_out, late = _searched(works, tune, reserve, *how)
     test = np.concatenate([test for _, test in splits])
     P = np.stack([member.P for member in members.values()])
     pool = _POOLS[scoring](P, data.rank[test], weight[test])
     used = [m for m, w in zip(members.items(), pool.weights, strict=True) if w > 0]
     models = []
+    # A search may have taken longer than its share.
+    until = max(start + seconds, time.monotonic() + reserve)
     for i, (name, member) in enumerate(used):
         now = time.monotonic()
-        end = now + (start + seconds - now) / (len(used) - i)
+        end = now + (until - now) / (len(used) - i)
         try:
             models.append(member.refitted(n_threads, end))
         except Exception as error:
@@ -229,7 +236,7 @@ def fit_stacking(
         n_features=int(data.X.shape[1]),
         feature_names=data.feature_names,
         classes=read_only(data.classes),
-        convergence=_record(pool, models, time.monotonic() - start),
+        convergence=_record(pool, models, late, time.monotonic() - start),
         rule=None if cost is None else "cost",
     )
 
@@ -258,37 +265,57 @@ def _chosen(
 
 def _searched(
     works: Mapping[str, MemberWork],
-    splits: Splits,
-    score: Callable[[np.ndarray, np.ndarray], float],
     tune: bool,
-    progress: bool | None,
-    n_threads: int | None,
-) -> tuple[dict[str, Member], dict[str, str]]:
-    """Return the members by name, and why others are left out, of which it warns.
+    reserve: float,
+    *how: Any,
+) -> tuple[dict[str, Member], dict[str, str], bool]:
+    """Return the members by name, why others are left out, and whether time was short.
 
-    Raises the first error if there is no member.
+    `how` are further arguments of the search of a member. If all are late, the first
+    one is fitted untuned, each of its fits within `reserve` seconds. Warns of what is
+    missing. Raises the first error if there is no member and time is not the reason.
     """
-    members, failed = {}, {}
+    members: dict[str, Member] = {}
+    failed: dict[str, Exception] = {}
+    late = []
     for name, work in works.items():
         try:
             grid = open_grid(work.fit, work.options) if tune else {}
             space = Grid(**grid) if grid else Points([{}])
-            members[name] = work.searched(space, splits, score, progress, n_threads)
+            members[name] = work.searched(space, *how)
         except Exception as error:
-            late = ValueError("not ready within max_time: raise it")
-            failed[name] = late if time.monotonic() > work.until else error
+            failed[name] = error
+            if time.monotonic() > work.until:
+                late.append(name)
+    said = [f"the search of {n} was cut" for n, m in members.items() if m.is_cut]
+    if late and not members:
+        work, end = works[late[0]], time.monotonic() + reserve
+        work = replace(work, options=work.options | work.time_left(end), until=np.inf)
+        members[late[0]] = work.searched(Points([{}]), *how)
+        said, (name, *late) = [f"{late[0]} was not tuned"], late
+        failed.pop(name)
     if not members:
         raise next(iter(failed.values()))
-    left_out = {name: str(error) for name, error in failed.items()}
-    if left_out:
-        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
-        warn(f"fit_stacking: left out {reasons}", ConvergenceWarning)
-    return members, left_out
+    if late:
+        said.append(f"{', '.join(late)} {'were' if late[1:] else 'was'} left out")
+    if said:
+        warn(
+            f"fit_stacking: max_time was too short: {'; '.join(said)}; raise max_time",
+            ConvergenceWarning,
+        )
+    failed |= {name: TimeoutError("not ready within max_time") for name in late}
+    reasons = [f"{name}: {e}" for name, e in failed.items() if name not in late]
+    if reasons:
+        warn(f"fit_stacking: left out {'; '.join(reasons)}", ConvergenceWarning)
+    return members, {name: str(e) for name, e in failed.items()}, bool(said)
 
 
-def _record(pool: Pool, models: Sequence[Any], seconds: float) -> Convergence:
+def _record(
+    pool: Pool, models: Sequence[Any], late: bool, seconds: float
+) -> Convergence:
     """Return the record of the weights, with the first bad status of a model."""
     status = Status.CONVERGED if pool.gap <= _TOL else Status.MAX_ITER
+    status = Status.MAX_TIME if late else status
     ends = pool.score, pool.score - pool.gap
     record = Convergence(status, pool.n_iter, pool.gap, _TOL, *ends, seconds)
     known = [model.convergence for model in models if hasattr(model, "convergence")]

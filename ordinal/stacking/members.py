@@ -19,7 +19,7 @@ import numpy as np
 from .._input.sparse import is_sparse
 from .._model.model import innermost
 from .._model.registry import method_of, unwrapped
-from .._watch.convergence import held_back
+from .._watch.convergence import Status, held_back
 from .._watch.progress import Progress
 from ..model_selection.data import RowArguments, TrainingRows
 from ..model_selection.scheduler import run
@@ -29,6 +29,8 @@ from ..model_selection.spaces import Point, Points, Space
 from ..model_selection.splits import Splits
 from ..model_selection.work import Outcome, Task, Work, with_values
 from ..model_selection.workers import Workers
+
+_LATE = Status.MAX_TIME.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,14 @@ class MemberWork(Work):
         """Return whether probabilities are learnt from the folds of the pool."""
         return "probability" in self.parameters and not self.scorers[0].needs_proba
 
+    @property
+    def _late(self) -> Outcome:
+        return replace(self._failed(TimeoutError("max_time")), status=_LATE)
+
     def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
         """Fit and score, unless the time is up."""
         if time.monotonic() > self.until:
-            return [self._failed(TimeoutError("max_time"))] * task.n_outcomes
+            return [self._late] * task.n_outcomes
         return super().run(task, n_threads)
 
     def _outcome(
@@ -96,7 +102,7 @@ class MemberWork(Work):
     ) -> Outcome:
         found = super()._outcome(model, values, X_test, test)
         if not found.failure and time.monotonic() > self.until:
-            found = self._failed(TimeoutError("max_time"))
+            found = self._late
         if found.failure:
             return found
         return Fitted(found.scores, found.status, "", 0.0, model, X_test, values)
@@ -139,8 +145,9 @@ class MemberWork(Work):
         (trials,), _ = run([job], workers, None, line)
         best = trials.best()
         assert best is not None
-        params = trials.points[best]
-        fitted: list[Any] = trials.outcomes()[best]
+        params, of_points = trials.points[best], trials.outcomes()
+        is_cut = any(o.status == _LATE for of in of_points for o in of)
+        fitted: list[Any] = of_points[best]
         with held_back():  # a category may have test rows alone
             folds = [
                 with_values(fold.model, fold.values, fold.X, test)
@@ -162,7 +169,7 @@ class MemberWork(Work):
             with held_back():
                 P.append(scorer.predicted(model, fold.X, values, self.data.classes))
         scores = [score(of, test) for of, (_, test) in zip(P, splits, strict=True)]
-        return Member(self, params, np.concatenate(P), scores, folds)
+        return Member(self, params, np.concatenate(P), scores, folds, is_cut)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,6 +188,8 @@ class Member:
     folds : list of FoldValues
         Decision values of the test rows, by which probabilities are calibrated; empty
         for a member that needs no calibration.
+    is_cut : bool
+        Whether `max_time` ended the search, or a fit of it.
     """
 
     work: MemberWork
@@ -188,6 +197,7 @@ class Member:
     P: np.ndarray
     scores: list[float]
     folds: list[Any]
+    is_cut: bool
 
     def refitted(self, n_threads: int | None, until: float) -> Any:
         """Return the model of all rows, calibrated by the predictions of the folds."""

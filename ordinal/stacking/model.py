@@ -63,7 +63,8 @@ class StackingModel(Model):
     feature_names : tuple of str, or None
     convergence : Convergence
         Record of the weights: `primal` is the score and `violation` the duality gap.
-        The status is that of the first member that has not converged, if there is one.
+        The status is MAX_TIME if time was short for a member, else that of the first
+        member that has not converged, if there is one.
     """
 
     models: tuple[Any, ...]
