@@ -59,6 +59,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 
 from ._input.checks import (
+    MOST,
     as_real_array,
     check_choice,
     check_flag,
@@ -68,7 +69,7 @@ from ._input.checks import (
     with_suggestions,
 )
 from ._input.columns import read_once, warn_of_other_order
-from ._input.fields import NONNEGATIVE, POSITIVE, Array, Rule
+from ._input.fields import NONNEGATIVE, Array, Rule
 from ._input.immutable import read_only
 from ._input.intervals import known_labels
 from ._input.labels import (
@@ -113,6 +114,7 @@ def __dir__() -> list[str]:
 
 _Nonconformity: TypeAlias = Literal["rps", "distance"]
 _ROUNDING = 1e-9  # relative rounding error of sums of weights
+_IS_WEIGHT = Rule(f"lie in (0, {MOST:g}]", lambda a: (a > 0) & (a <= MOST))
 _IS_SHARE = Rule("be between 0 and 1", lambda a: (a > 0) & (a < 1))
 
 
@@ -147,7 +149,7 @@ class ConformalModel(Model):
     scores: Annotated[np.ndarray, Array("f8", "m"), NONNEGATIVE]
     ranks: Annotated[np.ndarray, Array("i8", "m"), NONNEGATIVE]
     folds: Annotated[np.ndarray, Array("i8", "m"), NONNEGATIVE]
-    weights: Annotated[np.ndarray, Array("f8", "m"), POSITIVE]
+    weights: Annotated[np.ndarray, Array("f8", "m"), _IS_WEIGHT]
 
     @property
     def classes(self) -> np.ndarray:

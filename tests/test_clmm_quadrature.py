@@ -98,6 +98,17 @@ def test_groups_of_one_rank_are_their_integrals(link, rank, sd, n, family, cut):
     assert -both.value_and_gradient(x)[0] <= bound + tol
 
 
+@pytest.mark.parametrize("sd", [21.735, 1000.0])
+def test_edges_in_the_tail_of_the_effects_are_found(sd):
+    """From one side of such an edge, Newton's step to a place leads to the other."""
+    for z in np.linspace(-4, 4, 21):
+        x = np.array([z * sd, z * sd + 1.5, sd])
+        loss = likelihood([0], np.ones(1), by_panels=True)
+        found = -loss.value_and_gradient(x)[0]
+        exact = log_integral(0, 1.0, "logit", "cumulative", x)
+        assert_allclose(found, exact, atol=5e-4, rtol=0)
+
+
 @pytest.mark.parametrize(
     ("family", "link"),
     [
