@@ -8,6 +8,7 @@ import numpy as np
 
 from .._files.writing import check_target, descriptor_of
 from .._input.labels import ranks_of
+from .._input.warning import warn
 from .._watch.progress import Line
 from ..comparison.learner import Learner
 from ..comparison.methods import Study, compared
@@ -61,7 +62,14 @@ def fit(args: argparse.Namespace) -> None:
     if point:
         print(f"chosen among {learner.points} points: {described(point)}", file=report)
     if isinstance(data, Data) and args.folds:
-        print(_cross_validated(data, learner, args), file=report)
+        try:
+            print(_cross_validated(data, learner, args), file=report)
+        except ValueError as error:  # of a fit in a fold
+            warn(
+                "the model is saved, but its errors are not known, because a fit to "
+                f"the rows of other folds failed: {error}; --folds 0 leaves it out",
+                UserWarning,
+            )
     if data.binning is not None:
         edges = ", ".join(f"{edge:.6g}" for edge in data.binning.edges)
         print(
