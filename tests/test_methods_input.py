@@ -24,7 +24,9 @@ from strategies import case, sample
 import ordinal
 import ordinal.sklearn
 from ordinal import inference, kernels
+from ordinal._input import checks
 from ordinal._input.checks import keyword_defaults
+from ordinal._model.model import _ATTRIBUTES, _IN_WORDS
 from ordinal._model.preparation import dense_moments, warn_of_scales
 from ordinal.exceptions import UnscaledFeaturesWarning
 from ordinal.preprocessing import Binning, Standardizer
@@ -126,6 +128,11 @@ def test_attributes_of_other_packages_are_answered_by_ours(name, meant):
     model = ordinal.fit_pom(X40, Y40)
     with pytest.raises(AttributeError, match=rf"'{name}'; did you mean {meant}\?$"):
         getattr(model, name)
+    with pytest.raises(AttributeError, match=r"'pvalues'; table\(\) has them$"):
+        getattr(model, "pvalues")  # noqa: B009
+    found = ordinal.select("pom", X40, Y40, search={"l2": [1.0]})
+    with pytest.raises(AttributeError, match=r"; did you mean model.coef\?$"):
+        getattr(found, "coef_")  # noqa: B009
     with pytest.raises(AttributeError, match=r"no attribute 'surprise'$"):
         getattr(model, "surprise")  # noqa: B009
     penalised = ordinal.fit_pom(X40, Y40, l1=0.1)
@@ -224,6 +231,22 @@ def test_symbols_of_papers_and_names_of_packages_are_answered(fit, symbol, answe
         assert symbol in glossary.read_text().split("## Symbols of the papers")[1]
 
 
+def test_every_hint_names_what_exists():
+    modules = ordinal, ordinal.companions, inference, ordinal.model_selection
+    functions = [f for m in modules for f in map(partial(getattr, m), dir(m))]
+    functions += [*vars(ordinal.models.ClmmModel).values(), ordinal.plot.search]
+    known = {
+        name for f in functions if inspect.isfunction(f)
+        for name in inspect.signature(f).parameters
+    }  # fmt: skip
+    needed = {name for of in checks._SYMBOLS.values() for name in of}
+    assert needed | set(checks._OURS.values()) - {"separator"} <= {"", *known}
+    meant = {*_ATTRIBUTES.values(), *(name for name, _ in _IN_WORDS.values())}
+    kinds = [getattr(ordinal.models, name) for name in dir(ordinal.models)]
+    kinds.append(ordinal.model_selection.Selection)
+    assert all(any(hasattr(kind, name) for kind in kinds) for name in meant)
+
+
 def test_searches_and_paths_know_what_was_meant():
     for call in (ordinal.model_selection.select, ordinal.model_selection.nested):
         with pytest.raises(TypeError, match=r"'random_state'; did you mean rng=\?$"):
@@ -233,6 +256,12 @@ def test_searches_and_paths_know_what_was_meant():
             )  # fmt: skip
     with pytest.raises(TypeError, match=r"'data': a data frame is the second argument"):
         ordinal.fit_pom("y ~ x", data=None)
+    with pytest.raises(TypeError, match=r"'data': features are X .* those of fit_pom"):
+        ordinal.fit_svorim(data=None)
+    with pytest.raises(ValueError, match=r"'y ~ x': fit_pom, .* read formulas"):
+        ordinal.fit_svorim("y ~ x", X40)
+    with pytest.raises(TypeError, match=r"pass functools.partial\(fit, tol=...\)"):
+        ordinal.compare(X40, Y40, tol=1.0)
     with pytest.raises(TypeError, match=r"'n_jobs'; did you mean n_threads=\?$"):
         ordinal.sklearn.SVORIM(n_jobs=1)
     with pytest.raises(TypeError, match=r"'weights'; did you mean sample_weight=\?$"):

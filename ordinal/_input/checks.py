@@ -321,18 +321,25 @@ Class = TypeVar("Class")
 # Names by which other packages call arguments of this one.
 _OURS = {
     "C1": "C",
+    "bagging_fraction": "row_share",
+    "cache_size": "cache_mb",
+    "class_weights": "class_weight",
     "delimiter": "separator",
     "eps_abs": "e_abs",
     "eps_rel": "e_rel",
-    "groups": "cluster",
     "conf_level": "level",
     "colsample_bytree": "feature_share",
+    "disp": "verbose",
+    "endog": "y",
+    "exog": "X",
+    "feature_fraction": "feature_share",
     "k": "n_factors",
     "labels": "classes",
     "max_leaf_nodes": "n_leaves",
     "max_iterations": "max_iter",
     "maxiter": "max_iter",
     "min_child_samples": "min_rows",
+    "min_data_in_leaf": "min_rows",
     "min_samples_leaf": "min_rows",
     "n_estimators": "n_rounds",
     "na_action": "missing",
@@ -340,7 +347,9 @@ _OURS = {
     "newx": "X",
     "n_iter": "max_iter",
     "n_jobs": "n_threads",
+    "nsim": "n",
     "nthreads": "n_threads",
+    "num_boost_round": "n_rounds",
     "num_leaves": "n_leaves",
     "num_threads": "n_threads",
     "random_seed": "rng",
@@ -357,6 +366,7 @@ _OURS = {
 }
 # Values that have other names in other packages.
 _VALUES = {
+    "acat": ("adjacent",),
     "brier": ("rps",),
     "class": ("mode",),
     "cohen_kappa": ("kappa",),
@@ -373,26 +383,27 @@ _VALUES = {
     "qwk": ("kappa",),
     "raise": ("error",),
     "squared_exponential": ("rbf",),
+    "sratio": ("stopping",),
     "zero_one_loss": ("mze",),
 }
 # Replacements for arguments that a function might be expected to have.
 _INSTEAD = {
-    "data": "a data frame is the second argument, after its formula",
-    "control": "its entries, such as max_iter= and tol=, are arguments themselves",
-    "formula": "the formula is the first argument, before its data frame",
-    "Hess": "a model without penalty has its `covariance`",
-    "location": "the formula of the location is the first argument",
     "parm": "the result has a row per parameter, for all parameters",
     "subset": "pass the rows that are meant, such as table[rows]",
     "executor": "pass n_threads= for the processors of one machine, or a collection of "
     "dask as X for several; `select` and `nested` take executor=",
+    "REML": "fit_clmm maximises the likelihood, and has no restricted one",
+    "digits": "results hold all digits: round what is printed",
     # Fits of a path lack it; every function that fits one model has it.
     "preprocess": "fit a Standardizer or a TablePreprocessor to X, and pass its "
     "transform(X)",
 }
 # Symbols of papers and names of other packages: the argument with that meaning, where
-# a function has it, and what differs. The first one that a function has counts.
+# a function has it, and what differs. The first one that a function has counts, and ""
+# stands for any. Arguments of formulas are those of functions with reference=.
+_FORMULAS = "formulas are those of fit_pom, fit_pom_path, fit_ratio and fit_clmm"
 _SYMBOLS = {
+    "Hess": {"cluster": "a model without penalty has its `covariance`"},
     "Delta": {
         "monotone": "Delta >= 0 of the paper is monotone=, per feature",
         "inference": "Delta of the paper is fitted, and the model has `thresholds`",
@@ -408,16 +419,49 @@ _SYMBOLS = {
         "ratio": "alpha of glmnet and ordinalNet is ratio=, the share of l1",
         "level": "alpha of statsmodels is 1 - level: pass level=",
     },
+    "condVar": {"group": "the table always has standard errors"},
+    "contrasts": {
+        "reference": "a category is compared with the first one or that of reference="
+    },
+    "control": {
+        "tol": "its entries, such as max_iter= and tol=, are arguments themselves"
+    },
+    "data": {
+        "reference": "a data frame is the second argument, after its formula",
+        "y": f"features are X and labels y; {_FORMULAS}",
+    },
     "distr": {"link": "distr of statsmodels is link=, and its 'logit' our default"},
+    "early_stopping_rounds": {
+        "n_rounds": "n_rounds='auto' chooses the number of rounds by folds"
+    },
+    "eval_set": {"n_rounds": "n_rounds='auto' chooses the number of rounds by folds"},
+    "family": {
+        "threshold": "the family is cumulative; fit_ratio and fit_clmm have family= "
+        "for stopping ratios and adjacent categories"
+    },
+    "formula": {
+        "reference": "the formula is the first argument, before its data frame",
+        "y": f"features are X and labels y; {_FORMULAS}",
+    },
+    "groups": {
+        "cluster": "cluster= makes standard errors robust; random effects of groups "
+        "are those of fit_clmm",
+        "preprocess": "select and compare draw folds by groups=",
+    },
+    "id": {
+        "n_quadrature": "id of mixor is (1 | id) in the formula, or groups=",
+    },
     "iter": {
         "n_epochs": "iter of the paper, passes over all pairs, is n_epochs=",
         "max_iter": "it is max_iter=",
     },
+    "k": {"criterion": "k = 2 of R is criterion='aic', and k = log(n) 'bic'"},
     "kappa": {
         "gamma": "kappa of the papers is 2 gamma: pass gamma=kappa / 2",
         "inference": "kappa of the paper is 2 gamma, which is fitted from "
         "start={'gamma': kappa / 2} on",
     },
+    "iterations": {"n_rounds": "it is n_rounds=", "max_iter": "it is max_iter="},
     "l1_ratio": {"ratio": "it is ratio="},
     "lambda1": {
         "l2_main": "lambda1 of the paper is l2_main= with solver='algorithm1', and M "
@@ -427,11 +471,38 @@ _SYMBOLS = {
         "l2_pair": "lambda2 of the paper is l2_pair= with solver='algorithm1', and M "
         "l2_pair in its (14), for M pairs of rows"
     },
+    "link": {
+        "preprocess": "of the fits, fit_pom, fit_pom_path, fit_ratio, fit_clmm and "
+        "fit_boosting have it"
+    },
+    "location": {"reference": "the formula of the location is the first argument"},
     "max_depth": {
         "n_leaves": "trees grow leaf by leaf, and a tree of depth d has at most 2**d "
         "leaves: pass n_leaves="
     },
     "method": {"link": "method of polr is link=, and its 'logistic' link='logit'"},
+    "mode": {
+        "kind": "mode of emmeans is kind=, its mean.class 'mean', prob 'probability' "
+        "and exc.prob 'exceedance'",
+        "rule": "the most probable rank is that of rule='mode'",
+    },
+    "nAGQ": {
+        "n_quadrature": "it is n_quadrature=, and 1 is Laplace's approximation",
+        "preprocess": "of the fits, fit_clmm has it, as n_quadrature=",
+    },
+    "parallel": {
+        "nominal": "parallel = FALSE of VGAM is nominal=, with names of features"
+    },
+    "param_grid": {"": "select(fit, X, y, search=param_grid) tunes"},
+    "random": {
+        "preprocess": "of the fits, fit_clmm has random effects, as (1 | g) in its "
+        "formula"
+    },
+    "reverse": {
+        "family": "sratio of ordinalNet and cratio of VGAM with reverse = TRUE are "
+        "family='backward'",
+        "classes": "the order of the ranks is that of classes=",
+    },
     "scope": {"keep": "the lower scope of R is keep=, terms that stay"},
     "se_fit": {
         "as_frame": "linear models have standard errors of probabilities in "
@@ -441,7 +512,17 @@ _SYMBOLS = {
         "init_scale": "sigma of the paper is init_scale=",
         "inference": "sigma of the paper is fitted, and the model has `noise`",
     },
+    "start": {"max_time": "this fit finds its own starting point"},
+    "start_params": {
+        "start": "it is start=",
+        "max_time": "this fit finds its own starting point",
+    },
     "test": {"criterion": "the table always has likelihood-ratio tests"},
+    "trace": {
+        "verbose": "it is verbose=",
+        "progress": "it is progress=",
+        "criterion": "the table has a row per step",
+    },
     "type": {
         "kind": "type of R is kind=",
         "method": "type of R is method=",
@@ -450,7 +531,13 @@ _SYMBOLS = {
         "as_frame": "each type of R is a method: predict, predict_proba or "
         "decision_function",
     },
+    "verbose": {"progress": "it is progress="},
 }
+_SYMBOLS["init"] = _SYMBOLS["start_params"]
+_SYMBOLS["param_distributions"] = _SYMBOLS["param_grid"]
+_OF_METHODS = {
+    "C", "basis", "gamma", "kernel", "l1", "l2", "link", "max_iter", "max_time", "tol",
+}  # fmt: skip
 # Names of the strength of a penalty elsewhere, and arguments that state it here.
 _PENALTY = {
     "alpha", "l1_ratio", "lam", "lambda", "lambda_", "penalty", "reg_alpha",
@@ -535,8 +622,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     known = list(known)
     if name in _INSTEAD:
         return f": {_INSTEAD[name]}"
+    if "methods" in known and name in _OF_METHODS:
+        return f": pass functools.partial(fit, {name}=...) as one of methods="
     for argument, meaning in _SYMBOLS.get(name, {}).items():
-        if argument in known:
+        if argument in known or not argument:
             return f": {meaning}"
     if name in _PENALTY:
         strengths = [f"{argument}=" for argument in _STRENGTHS if argument in known]
@@ -547,8 +636,10 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     ours = _OURS.get(name, "n_leaves" if name == "max_depth" else "")
     if ours in _OF_TREES and ours not in known:
         return f"; of the fits, fit_boosting has it, as {ours}="
-    meant = [_OURS[name]] if _OURS.get(name) in known else []
-    meant = meant or get_close_matches(name, known, n=1, cutoff=SIMILAR)
+    if name in _OURS:
+        meant = [_OURS[name]] if _OURS[name] in known else []
+    else:
+        meant = get_close_matches(name, known, n=1, cutoff=SIMILAR)
     return f"; did you mean {meant[0]}=?" if meant else ""
 
 

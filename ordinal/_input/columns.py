@@ -232,6 +232,11 @@ def as_objects(X: Any, name: str = "X") -> np.ndarray:
             if hasattr(X, "blocks")
             else ""
         )
+        if isinstance(X, str) and "~" in X:
+            chunks = (
+                ": fit_pom, fit_pom_path, fit_ratio and fit_clmm read formulas, and "
+                "other fits the columns and the labels"
+            )
         raise ValueError(
             f"{name} must be an array or a data frame, got {shown(X)}{chunks}"
         )

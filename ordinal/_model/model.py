@@ -64,23 +64,64 @@ class Origin(Storable):
 _ATTRIBUTES = {
     "beta": "coef",
     "bse": "standard_errors",
+    "best_estimator": "model",
+    "best_params": "params",
     "coefficients": "coef",
+    "coefs": "coef",
     "conf_int": "confint",
     "cov_params": "covariance",
     "effects": "marginal_effects",
+    "edf": "dof",
     "evaluate": "score",
     "feature_importances": "explain",
+    "feature_names_in": "feature_names",
+    "fixef": "coef",
     "get_margeff": "marginal_effects",
     "intercept": "thresholds",
     "llf": "loglik",
+    "lp": "decision_function",
     "n_features_in": "n_features",
     "params": "coef",
     "resid": "residuals",
+    "se": "standard_errors",
+    "std_errors": "standard_errors",
+    "support_vectors": "support",
+    "stderr": "standard_errors",
+    "theta": "thresholds",
+    "VarCorr": "deviations",
     "logLik": "loglik",
     "AIC": "aic",
     "BIC": "bic",
     "vcov": "covariance",
     "zeta": "thresholds",
+}
+# What they stand for, where models have the attribute that comes first
+_IN_WORDS = {
+    **dict.fromkeys(
+        ("anova", "augment", "drop1", "glance", "odds_ratios", "simulate", "step"),
+        ("standard_errors", "it is a function of ordinal.inference"),
+    ),
+    **dict.fromkeys(
+        ("p_values", "pvalues", "tvalues", "zvalues"),
+        ("standard_errors", "table() has them"),
+    ),
+    **dict.fromkeys(
+        ("deviance", "nobs", "prsquared", "rsquared"),
+        ("standard_errors", "ordinal.inference.glance(model) has it"),
+    ),
+    **dict.fromkeys(
+        ("fitted", "fitted_values", "fittedvalues"),
+        ("predict_proba", "predict_proba(X) of the training rows has them"),
+    ),
+    **dict.fromkeys(
+        ("fit", "get_params", "set_params"),
+        ("predict", "fits are functions; ordinal.sklearn has estimators"),
+    ),
+    "cv_results": ("best_score", "table() has them"),
+    "df_residual": ("dof", "dof counts parameters, ordinal.inference.glance rows"),
+    "n_iter": ("convergence", "it is convergence.n_iter"),
+    "predict_log_proba": ("predict_proba", "it is np.log(predict_proba(X))"),
+    "ranef": ("standard_errors", "fit_clmm fits random effects"),
 }
 
 
@@ -165,11 +206,18 @@ class Model(Storable):
             if hasattr(type(self), name):  # a property, which has an error of its own
                 return object.__getattribute__(self, name)
             meant = name.removesuffix("_")
-            meant = _ATTRIBUTES.get(meant, meant)
-            known = not name.startswith("_") and hasattr(type(self), meant)
+            needed, remedy = _IN_WORDS.get(meant, ("", ""))
+            meant, path = _ATTRIBUTES.get(meant, meant), ""
+            if not needed and not name.startswith("_"):
+                inner = self
+                while inner is not None and not hasattr(type(inner), meant):
+                    inner, path = getattr(inner, "_wrapped", None), f"{path}model."
+                remedy = "" if inner is None else f"did you mean {path}{meant}?"
+            elif not hasattr(type(self), needed):
+                remedy = ""
             raise AttributeError(
                 f"'{type(self).__name__}' object has no attribute '{name}'"
-                f"{f'; did you mean {meant}?' if known else ''}"
+                f"{remedy and f'; {remedy}'}"
             )
 
     def _repr_html_(self) -> str:

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 
@@ -265,6 +265,9 @@ class Selection(Storable):
     ) -> Any:
         """Draw the search by `ordinal.plot.search`; ImportError without matplotlib."""
         return views().search(self, ax, x, y)
+
+    if not TYPE_CHECKING:  # it would make every attribute known
+        __getattr__ = Model.__getattr__
 
     def _repr_html_(self) -> str:
         best = {
