@@ -194,6 +194,16 @@ def test_fit_ends_with_a_cross_validated_error(run, tmp_path, data, rows):
     assert "--folds must be 2 or more" in run(*argv, "--folds", 1, code=2)
 
 
+def test_a_fold_that_cannot_be_fitted_is_no_error_of_a_saved_model(tmp_path, capsys):
+    table, model = tmp_path / "t.csv", str(tmp_path / "m.npz")
+    table.write_text("a,grade\n1,1\n2,1\n3,1\n5,2\n")
+    assert main(["fit", str(table), "--method", "svorim", "--out", model]) == 0
+    assert ordinal.load(model).n_features == 1
+    out, err = capsys.readouterr()
+    assert "saved as" in out
+    assert "but not cross-validated, because a fit without the rows of a fold" in err
+
+
 def test_show_prints_a_model(run, tmp_path, data):
     run("fit", data, "--method", "pom", "--out", tmp_path / "m.npz", "--folds", 0)
     assert run("show", tmp_path / "m.npz") == f"{ordinal.load(tmp_path / 'm.npz')}\n"

@@ -66,8 +66,8 @@ def fit(args: argparse.Namespace) -> None:
             print(_cross_validated(data, learner, args), file=report)
         except ValueError as error:  # of a fit in a fold
             warn(
-                "the model is saved, but its errors are not known, because a fit to "
-                f"the rows of other folds failed: {error}; --folds 0 leaves it out",
+                "the model is saved, but not cross-validated, because a fit without "
+                f"the rows of a fold failed: {error}; --folds 0 leaves this out",
                 UserWarning,
             )
     if data.binning is not None:
