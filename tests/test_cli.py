@@ -194,6 +194,7 @@ def test_fit_ends_with_a_cross_validated_error(run, tmp_path, data, rows):
     assert "--folds must be 2 or more" in run(*argv, "--folds", 1, code=2)
 
 
+@pytest.mark.filterwarnings("default")
 def test_a_fold_that_cannot_be_fitted_is_no_error_of_a_saved_model(tmp_path, capsys):
     table, model = tmp_path / "t.csv", str(tmp_path / "m.npz")
     table.write_text("a,grade\n1,1\n2,1\n3,1\n5,2\n")
