@@ -208,6 +208,29 @@ def test_a_fold_that_cannot_be_fitted_is_no_error_of_a_saved_model(tmp_path, cap
 def test_show_prints_a_model(run, tmp_path, data):
     run("fit", data, "--method", "pom", "--out", tmp_path / "m.npz", "--folds", 0)
     assert run("show", tmp_path / "m.npz") == f"{ordinal.load(tmp_path / 'm.npz')}\n"
+    wrong = run("show", tmp_path / "m.npz", "--decimal", ",", code=2)
+    assert "--decimal is for tables" in wrong
+
+
+def test_show_lists_the_columns_of_a_table(capsys, tmp_path):
+    path = tmp_path / "t.csv"
+    days = [f"a,{i % 4},{i / 2},2024-01-{i + 1:02},{i}x" for i in range(22)]
+    rows = [*days, "b,,1O,2024-02-01,22x", "?,3,2,2024-02-02,23x"]
+    path.write_text("\n".join(["word,rank,size,day,id", *rows]))
+    assert main(["show", str(path), "--out", str(tmp_path / "c.csv")]) == 0
+    assert (tmp_path / "c.csv").read_text().splitlines() == [
+        "column,taken as,missing,values",
+        "word,categories,1,\"2: 'a', 'b'\"",
+        'rank,whole numbers,1,"0, 1, 2, 3"',
+        "size,\"numbers, and text\",0,1: '1O'",
+        "day,dates as text,0,\"24: '2024-01-01', '2024-01-02', '2024-01-03', "
+        "'2024-01-04', ...\"",
+        "id,names or other text,0,\"24: '0x', '10x', '11x', '12x', ...\"",
+    ]
+    _, first, second, third = capsys.readouterr().err.split("note: ")
+    assert first.startswith("24 rows and 5 columns; the ranks are those of 'id'")
+    assert (second.split(": ")[1][:6], third.split(": ")[1][:6]) == ("'rank'", "'word'")
+    assert main(["show", str(path), "--missing-labels", "drop"]) == 2
 
 
 def test_predict_reports_errors_where_labels_are_there(capsys, tmp_path, data, rows):

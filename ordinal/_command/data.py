@@ -42,7 +42,7 @@ _LARGE = 1 << 30  # bytes of a file
 _UNDECORATED = "remove thousands separators, percent signs and currencies"
 
 # An integer target with more values than this is a quantity, not a rank.
-_MAX_RANKS = 50
+MAX_RANKS = 50
 
 
 class Data(NamedTuple):
@@ -468,19 +468,25 @@ def _check_split_options(args: argparse.Namespace) -> None:
 def _embedded(args: argparse.Namespace) -> Data:
     """Return the data set that comes with the package."""
     names = (
-        "target", "bins", "binning", "classes", "drop", "categorical", "order",
-        "dates", "missing", "separator",
+        "target", "bins", "binning", "classes", "drop", "categorical", "order", "dates"
     )  # fmt: skip
     given = [option for option in names if getattr(args, option)]
-    given += ["decimal"] * (args.decimal != ".")
-    given += ["encoding"] * (args.encoding != "utf-8")
-    given += ["missing-labels"] * (args.missing_labels != "error")
-    if given:
+    if given or (option := first_layout_option(args)):
         raise ValueError(
-            f"--{given[0]} needs DATA: pass the table as the first argument"
+            f"--{given[0] if given else option} needs DATA: pass the table as the "
+            "first argument"
         )
     houses = {"data": houses_file(), "classes": ",".join(CONDITIONS)}
     return read_data(argparse.Namespace(**vars(args) | houses))
+
+
+def first_layout_option(args: argparse.Namespace) -> str | None:
+    """Return the first option on the format of a table that is given."""
+    given = [option for option in ("missing", "separator") if getattr(args, option)]
+    given += ["decimal"] * (args.decimal != ".")
+    given += ["encoding"] * (args.encoding != "utf-8")
+    given += ["missing-labels"] * (args.missing_labels != "error")
+    return given[0] if given else None
 
 
 def _drawn_splits(rank: np.ndarray, args: argparse.Namespace) -> Splits:
@@ -524,7 +530,7 @@ def _ranked_labels(
             row, target, "is not a rank: cut the numbers into ranks with --bins"
         )
     classes = np.unique(y)
-    if classes.size > _MAX_RANKS:
+    if classes.size > MAX_RANKS:
         raise ValueError(
             f"{table.path}: column {shown(target)} has {classes.size} distinct values; "
             "cut it into ranks with --bins"
@@ -541,7 +547,7 @@ def _unordered(table: Table, target: str, distinct: list[str]) -> ValueError:
     ):
         table.numbers([target])  # for its error about the first one
     column = f"{table.path}, column {shown(target)}"
-    if len(distinct) > _MAX_RANKS:
+    if len(distinct) > MAX_RANKS:
         return ValueError(
             f"{column} holds {len(distinct)} different strings, such as "
             f"{shown(distinct[0])}: name the column of the ranks by --target"

@@ -120,8 +120,9 @@ def parser() -> argparse.ArgumentParser:
     )
     commands.add_parser(
         "show",
-        help="print a saved model",
-        description="Print a saved model.",
+        help="print a saved model, or the columns of a table",
+        description="Print a saved model, or a line per column of a table: what fits "
+        "take it for, its missing values and its categories or range.",
         declare=_declare_show,
     )
     commands.add_parser(
@@ -354,7 +355,8 @@ def _declare_fit(command: argparse.ArgumentParser) -> None:
 
 
 def _declare_show(command: argparse.ArgumentParser) -> None:
-    command.add_argument("model", metavar="MODEL.npz", help=_MODEL)
+    _add_layout(command)
+    command.add_argument("model", metavar="FILE", help=f"{_MODEL}, or {_DATA}")
     command.add_argument(
         "--coefficients",
         action="store_true",

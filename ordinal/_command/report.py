@@ -6,14 +6,18 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from io import StringIO
+from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import ordinal
 
-from .._files.table import read_table
+from .._files.table import STDIN, read_table
 from .._files.writing import check_target, writing
 from .._model.predicted import columns_of_effects, levels_of
 from .._views.page import coefficient_table
+from .columns import columns_of
+from .data import first_layout_option
 from .predict import frame_of, layout_options, loaded, rows_with_labels
 
 
@@ -39,9 +43,19 @@ def explain(args: argparse.Namespace) -> None:
 
 
 def show(args: argparse.Namespace) -> None:
-    """Print a model, or the coefficients of a linear one as text or as CSV."""
+    """Print a model, the coefficients of a linear one, or the columns of a table."""
     if args.out:
         check_target(args.out)
+    if not args.coefficients and not _is_model(args.model):
+        if args.missing_labels != "error":
+            raise ValueError("--missing-labels has no effect on columns: leave it out")
+        columns, notes = columns_of(read_table(args.model, **layout_options(args)))
+        _put(_as_csv(columns) if args.out else f"{columns.to_text()}\n", args.out)
+        for note in notes:
+            print(f"ordinal: note: {note}", file=sys.stderr)
+        return
+    if (option := first_layout_option(args)) is not None:
+        raise ValueError(f"--{option} is for tables, not for models: leave it out")
     if not args.coefficients:
         _put(f"{ordinal.load(args.model)}\n", args.out)
         return
@@ -49,6 +63,11 @@ def show(args: argparse.Namespace) -> None:
     _put(_as_csv(table) if args.out else f"{table.to_text()}\n", args.out)
     if note:
         print(f"ordinal: note: {note}", file=sys.stderr)
+
+
+def _is_model(path: str) -> bool:
+    """Return whether a file is an archive, as models are and tables are not."""
+    return path != STDIN and Path(path).is_file() and is_zipfile(path)
 
 
 def _put(text: str, path: str | None) -> None:
