@@ -148,7 +148,7 @@ class Family(ABC, Generic[P, M]):
         start: Any,
     ) -> BasisChoice | None:
         """Return how the basis is chosen; None for the whole kernel matrix."""
-        return read(basis, kernel, problem)
+        return basis_choice(basis, kernel, problem)
 
     def drawn(
         self,
@@ -173,17 +173,17 @@ class Family(ABC, Generic[P, M]):
         """Warn if a returned model has not converged, or of disordered thresholds."""
         if model.convergence.status is not Status.CONVERGED:
             model.convergence.warn_unless_converged(self.name)
-        if not in_order(model):
+        if not thresholds_in_order(model):
             warn_of_disorder(model.disorder, self.name)
 
 
-def in_order(model: object) -> bool:
-    """Return whether all thresholds of a model are in order."""
+def thresholds_in_order(model: object) -> bool:
+    """Return whether no threshold of a model, if it has any, exceeds the next one."""
     b = getattr(model, "thresholds", np.empty(0))
     return not np.any(b[1:] < b[:-1])
 
 
-def read(
+def basis_choice(
     basis: Any, kernel: KernelFunction, problem: Problem, by_duals: bool = False
 ) -> BasisChoice | None:
     """Return how a fit chooses its basis, or None for the whole kernel matrix.
@@ -247,7 +247,7 @@ _SHARED = Arguments.__required_keys__ | Arguments.__optional_keys__
 
 
 def checked_cost(C: float) -> float:
-    """Return the point of a method whose only varying parameter is C."""
+    """Return C if it is valid: the point of a family whose points differ in C alone."""
     return check_factor("C", C)
 
 

@@ -204,20 +204,6 @@ def _block_size(gram: Gram, T: int, n: int) -> int:
     return q
 
 
-def have_many_groups(points: Points) -> bool:
-    """Return whether SMO alone would take long for a problem."""
-    program, (P, T, _) = points.program, points.g.shape
-    return bool(
-        P == 1
-        # SMO by blocks then leaves out groups, and cannot see violations of their rows.
-        and groups_of_block(T) < T
-        and not program.coupled
-        and program.pn is program.pp
-        and points.gram.room_for_double
-        and (program.lo < program.hi).mean() > _DENSE
-    )
-
-
 class _Fit:
     """State of one call of `solve`: tasks, steps under way, and the best points."""
 
@@ -317,7 +303,17 @@ class _Fit:
 
     def approach(self) -> None:
         """Move to a point near the optimum first if SMO alone would take long."""
-        if not have_many_groups(self.points):
+        program, (P, T, _) = self.points.program, self.points.g.shape
+        is_slow = (
+            P == 1
+            # Blocks leave out groups, of whose rows SMO cannot see violations.
+            and groups_of_block(T) < T
+            and not program.coupled
+            and program.pn is program.pp
+            and self.gram.room_for_double
+            and (program.lo < program.hi).mean() > _DENSE
+        )
+        if not is_slow:
             return
         try:
             with self.monitor.limited():
@@ -467,7 +463,9 @@ class _Fit:
 
     def status(self, violation: np.ndarray, stopped: Status | None) -> Status:
         """Return the reason for the end: an indefinite K first, then the violations."""
-        if self.points.curve_down() or any(task.indefinite for task in self.tasks):
+        if self.points.has_negative_curvature() or any(
+            task.indefinite for task in self.tasks
+        ):
             return Status.INDEFINITE
         if (violation <= self.tol).all() and self.certain:
             return Status.CONVERGED
@@ -477,7 +475,7 @@ class _Fit:
         return Status.MAX_ITER if limit else Status.STALLED
 
 
-def values(
+def objectives(
     program: Program, g: np.ndarray, f: np.ndarray, b: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the values of (P) and (D) of every problem without prices.

@@ -28,7 +28,7 @@ from .._model.kernel_fit import (
     M,
     P,
     Solver,
-    read,
+    basis_choice,
     read_only_matrix,
     support_rows,
 )
@@ -38,7 +38,7 @@ from .._watch.convergence import Convergence
 from ..kernels.features import Features
 from ..kernels.functions import KernelFunction
 from ..kernels.tiles import Evaluator, Products
-from .driver import Pivoting, Solution, least_rows, records, solve, values
+from .driver import Pivoting, Solution, least_rows, objectives, records, solve
 from .losses import Losses
 from .on_basis import BasisFit, record
 from .program import Gram, Program, extrapolated, nearest_feasible
@@ -155,7 +155,7 @@ class WholeSolution(Solved):
                 s.reached,
                 s.n_iter,
                 s.violation,
-                *values(program, s.g, s.f, s.b),
+                *objectives(program, s.g, s.f, s.b),
             )
         return found
 
@@ -217,7 +217,8 @@ class QuadraticFamily(Family[P, M]):
         start: Any,
     ) -> BasisChoice | None:
         """Return how the basis is chosen; none by default for a start with duals."""
-        return read(basis, kernel, problem, getattr(start, "dual", None) is not None)
+        has_duals = getattr(start, "dual", None) is not None
+        return basis_choice(basis, kernel, problem, has_duals)
 
     def solver(
         self,

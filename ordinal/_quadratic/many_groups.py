@@ -102,7 +102,7 @@ class _Approach:
         self.g: np.ndarray = points.g[0].copy()
         self.beta, self.f = self.g.sum(axis=0), points.f[0].copy()
         # The first b is the middle of the interval that (KKT) leaves at the start.
-        points.slopes()
+        points.update_extremes()
         b = 0.5 * (points.low[0] + points.up[0])
         self.b = np.where(np.isfinite(b), b, 0.0)
         self.sigma = _FIRST * float((self.hi - self.lo).max())

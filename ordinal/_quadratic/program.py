@@ -182,11 +182,11 @@ class Points:
 
     def violations(self) -> np.ndarray:
         """Return the violations, (P,), with low and up from the present f."""
-        self.slopes()
+        self.update_extremes()
         return np.asarray((self.low - self.up).max(axis=1))
 
-    def slopes(self) -> None:
-        """Update low and up from f."""
+    def update_extremes(self) -> None:
+        """Set low and up of all problems, by the present f."""
         for k in range(len(self.g)):
             R, L = self.one_sided(k)
             self.set_extremes(k, R, L)
@@ -221,7 +221,7 @@ class Points:
         last = np.minimum.accumulate(np.where(np.r_[tied, False], T - 1, j)[::-1])[::-1]
         return first, last
 
-    def curve_down(self) -> bool:
+    def has_negative_curvature(self) -> bool:
         """Return whether some beta'K beta is below 0 by more than rounding.
 
         K is then not positive semi-definite.

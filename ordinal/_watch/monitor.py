@@ -224,12 +224,9 @@ class Monitor:
         """
         if self._fit.line is not None:
             self._fit.line.end = str(models[-1].convergence)
-        warn = warn or self._warn_unless_converged
         for model in models:
-            self._fit.warnings.append(partial(warn, model))
-
-    def _warn_unless_converged(self, model: Finished) -> None:
-        model.convergence.warn_unless_converged(self.method)
+            by_default = partial(model.convergence.warn_unless_converged, self.method)
+            self._fit.warnings.append(partial(warn, model) if warn else by_default)
 
     def forecast(self, steps: int, needed: int, began: float) -> None:
         """Warn once if `max_time` is far too short for it (see `Forecast.update`)."""

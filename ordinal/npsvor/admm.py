@@ -38,7 +38,7 @@ from .._model.folds import Shares
 from .._model.kernel_fit import KernelOptions, Solver, support_rows
 from .._numerics.cholesky import Cholesky, Tile, lower_inverse, pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
-from .._quadratic.driver import records, values
+from .._quadratic.driver import objectives, records
 from .._quadratic.family import (
     QuadraticFamily,
     Solved,
@@ -684,8 +684,8 @@ class Admm(Solver[Parameters, NpsvorModel]):
                 b = average_intercepts(program, out.z[point], f, b)
             ratio = out.ratio[point]
             status = Status.CONVERGED if not (ratio > 1).any() else out.status
-            primal, _ = values(program, g, f, -b[:, None])
-            dual = values(program, nearest, G_inside[point], -b[:, None])[1]
+            primal, _ = objectives(program, g, f, -b[:, None])
+            dual = objectives(program, nearest, G_inside[point], -b[:, None])[1]
             parts = records(
                 monitor, status, ratio <= 1, out.n_iter[point], ratio, primal, dual
             )

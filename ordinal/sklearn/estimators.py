@@ -56,7 +56,7 @@ from .._input.types import Labels
 from .._input.warning import warn
 from .._model.column_names import named
 from .._model.grouping import group_numbers
-from .._model.kernel_fit import in_order
+from .._model.kernel_fit import thresholds_in_order
 from .._model.labelled import Labelled, counted
 from .._model.preparation import Callback
 from .._model.registry import Content, Method, check_intervals
@@ -202,7 +202,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @with_remedies_of_pipelines
     def _labels(self, X: Any) -> np.ndarray:
         rule = {} if self.rule is None else {"rule": self.rule}
-        if in_order(self.model_) or rule not in ({}, {"rule": "threshold"}):
+        if thresholds_in_order(self.model_) or rule not in ({}, {"rule": "threshold"}):
             return np.asarray(self.model_.predict(X, **rule))
         D = summed_steps(self.model_.decision_function(X), self.model_.thresholds)
         return np.asarray(self.ranks_[D.argmax(axis=1)])

@@ -31,8 +31,8 @@ from .._model.kernel_fit import (
     Family,
     KernelOptions,
     Solver,
+    basis_choice,
     fit,
-    read,
     read_only_matrix,
 )
 from .._model.labelled import MissingLabels
@@ -311,7 +311,7 @@ class TlsSvor(Family[float, TlsSvorModel]):
     ) -> BasisChoice | None:
         """Return how the basis is chosen; None for every row of positive weight."""
         if basis is None:
-            return read(None, kernel, problem)
+            return basis_choice(None, kernel, problem)
         n = int(np.count_nonzero(problem.weight > 0))
         choice = read_choice(basis, problem.n_samples, problem.n_features, share_of=n)
         if choice.way == "own" and kernel.by_number:
