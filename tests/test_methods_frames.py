@@ -9,6 +9,7 @@ from registry import every_method
 from strategies import sample
 
 from ordinal import kernels
+from ordinal.sklearn import TableTransformer
 
 X40, Y40 = sample(40, 3)
 COLUMNS = ("age", "size", "a b")
@@ -129,5 +130,6 @@ def test_rows_go_by_their_order_and_errors_name_columns(method):
     with pytest.raises(TypeError, match=r"^column 'size' of X .*'tall' in row 3"):
         method(frame, Y40)
     twice = pd.DataFrame(X40, columns=["a", "a", "b"])
-    with pytest.raises(ValueError, match=r"^X has two columns 'a'"):
-        method(twice, Y40)
+    for read in (method, TableTransformer().fit_transform):
+        with pytest.raises(ValueError, match=r"^X has two columns 'a' \(columns 1, 2"):
+            read(twice, Y40)

@@ -702,7 +702,11 @@ def coded_column(
 def check_distinct(names: Sequence[str], table: str = "") -> None:
     """Raise ValueError if two columns of a table, or of a coding, have one name."""
     if len(set(names)) < len(names):
-        twice = shown(next(name for j, name in enumerate(names) if name in names[:j]))
+        places: dict[str, list[int]] = {}
+        for number, name in enumerate(names, 1):
+            places.setdefault(name, []).append(number)
+        name, at = next((name, at) for name, at in places.items() if at[1:])
+        twice = f"{shown(name)} (columns {enumerated(at)} of {len(names)})"
         raise ValueError(
             f"{table} has two columns {twice}: give one of them another name"
             if table

@@ -15,7 +15,7 @@ from sklearn.utils.validation import (
 
 from .._formula.dates import Part
 from .._input.checks import suggest_in_methods, with_remedies_of_pipelines
-from .._input.columns import as_objects, is_frame
+from .._input.columns import as_objects, feature_names, is_frame
 from .._input.types import ArrayLike
 from .tables import Impute, TableCoding, TablePreprocessor, Unseen
 
@@ -117,6 +117,7 @@ class TableTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _checked(self, X: Any, reset: bool) -> Any:
         """Return a table after scikit-learn's checks of its columns."""
         if is_frame(X):
+            feature_names(X)  # for its error about two columns of one name
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
         if isinstance(X, list | tuple):  # numpy would make strings of mixed rows
