@@ -76,7 +76,8 @@ def problem(link, nominal=(), scale=(), seed=0, n=90):
 
 
 def point(loss, nominal, scale):
-    theta = np.random.default_rng(1).uniform(0.3, 0.8, loss.n_theta)
+    n_free = sum(term.free.sum() for term in loss.terms)
+    theta = np.random.default_rng(1).uniform(0.3, 0.8, n_free)
     parts = [-1, 0.2, 1.1], [0.05] * 3 * len(nominal), [0.3, -0.2], [0.1] * len(scale)
     return np.concatenate([*parts, theta])
 

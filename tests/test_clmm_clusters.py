@@ -66,7 +66,7 @@ def test_scores_are_differences_of_the_likelihoods_of_clusters(name, threshold, 
     rows_of = {} if scale else {"rows_of": partial(RatioRows, family)}
     design = design_of(threshold, scale)
     loss = MixedLikelihood(design, "logit", terms, nodes, 1, weight, **rows_of)
-    theta = np.random.default_rng(2).uniform(0.3, 0.8, loss.n_theta)
+    theta = np.random.default_rng(2).uniform(0.3, 0.8, sum(t.free.sum() for t in terms))
     alpha = [-1, 0.2, 1.1] if threshold == "flexible" else [-1, 1.1]
     x = np.concatenate(
         [alpha, [0.05] * len(alpha), [0.3, -0.2, *(0.1 for _ in scale)], theta]

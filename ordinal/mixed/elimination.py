@@ -193,7 +193,7 @@ class Elimination:
             out[cells] = own.T @ A[cells]
         return out
 
-    def between(self, L: Sequence[np.ndarray], blocks: Blocks) -> Blocks:
+    def with_lambda(self, L: Sequence[np.ndarray], blocks: Blocks) -> Blocks:
         """Return Lambda' M Lambda for the blocks M, with Lambda given by factor."""
         half = self.by_lambda(L, blocks.rest).transpose(0, 2, 1)
         return Blocks(

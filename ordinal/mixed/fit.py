@@ -34,11 +34,13 @@ from .._input.intervals import RankIntervals
 from .._input.labels import lacks_label
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike
+from .._input.warning import warn
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import Method, register
 from .._numerics.memory import check_memory
 from .._rows.reading import check_in_memory
+from ..exceptions import ApproximationWarning
 from ..inference.fitted import remember, with_records
 from ..inference.sandwich import CovarianceChoice, CovarianceType, sandwich_of_clusters
 from ..linear.prepared import Missing, PomArguments, PreparedPom, prepare_pom
@@ -48,11 +50,10 @@ from ..preprocessing.model import preprocessed_in_columns
 from .elimination import RandomTerm, is_nested
 from .likelihood import MixedLikelihood
 from .model import ClmmModel
-from .optimum import Start, optimum_of, order_of, start_of
+from .optimum import Start, optimum_of, rank_order, start_of
 from .quadrature import (
     Nodes,
     check_laplace,
-    check_single_rows,
     has_quadrature,
     is_panelled,
     read_nodes,
@@ -254,7 +255,7 @@ def fit_clmm(
     check_choice("family", family, ("cumulative", *get_args(Family)))
     max_iter = check_count("max_iter", max_iter)
     check_choice("missing", missing, ("error", "drop"))
-    fixed, table, asked = _split(X, y, random, groups, slopes)
+    fixed, table, asked = _split_effects(X, y, random, groups, slopes)
     labels, n = read_groups(asked, groups, table), len(table)
     frame = read_slopes([name for own in asked for name in own.slope_names], table)
     coded = [own.coded(frame, reference or {}) for own in asked]
@@ -262,7 +263,7 @@ def fit_clmm(
     absent = incomplete(labels, Z, n)
     _check_complete("groups and slopes", absent, missing, "labels or values")
     cluster = named_column("cluster", cluster, table)
-    without = _without_cluster(cluster, n)
+    without = _lacks_cluster(cluster, n)
     _check_complete("cluster", without, missing, "a label")
     prepared = prepare_pom(
         "fit_clmm",
@@ -291,22 +292,21 @@ def fit_clmm(
         factors.reverse()
     _check_quadrature(nodes, [f.term for f in factors])
     for own in factors:
-        _check_rows(own, prepared, family)
-    by_group = _by_group(group_weight, table, used, [f.term for f in factors])
-    clusters = _clusters(cluster, n, used, factors)
+        _check_single_rows(own, prepared, family)
+    by_group = _group_weights(group_weight, table, used, [f.term for f in factors])
+    clusters = _cluster_numbers(cluster, n, used, factors)
     with prepared.monitor as monitor:
         model, remedy = _fit(
             prepared, family, factors, nodes, max_iter, by_group, clusters
         )
-
-        def warn(model: ClmmModel) -> None:
-            model.convergence.warn_unless_converged("fit_clmm", remedy=remedy)
-
-        monitor.conclude(model, warn=warn)
+        end = model.convergence
+        monitor.conclude(
+            model, warn=lambda _: end.warn_unless_converged("fit_clmm", remedy=remedy)
+        )
     return model
 
 
-def _split(
+def _split_effects(
     X: Any, y: Any, random: Any, groups: Any, slopes: Any
 ) -> tuple[Any, Any, list[EffectsSpec]]:
     """Separate the random effects from the arguments of a fit.
@@ -373,12 +373,33 @@ def _check_ratio(family: Family, prepared: PreparedPom) -> None:
         )
 
 
-def _check_rows(factor: GroupFactor, prepared: PreparedPom, family: str) -> None:
-    """Refuse or warn of a factor whose groups all hold a single observation."""
+def _check_single_rows(factor: GroupFactor, prepared: PreparedPom, family: str) -> None:
+    """Refuse or warn of an intercept of groups that all hold a single observation.
+
+    A row of weight 5 is five rows. With two ranks, or with probit, the deviation and
+    the unit of the latent variable cannot be told apart.
+    """
+    term, name, weight = factor.term, factor.spec.name, prepared.design.weight
+    has_intercept = (term.Z[0] == term.Z).all(axis=0).any()
+    rows = np.bincount(term.group[weight > 0], minlength=term.n_levels)
+    if not has_intercept or rows.max() > 1 or weight.max() > 1:
+        return
+    has_two_ranks = prepared.design.T == 1
     # The stages of ratio models repeat the effect of a row with three ranks or more.
     is_probit = prepared.link == "probit" and family == "cumulative"
-    design, name = prepared.design, factor.spec.name
-    check_single_rows(factor.term, design.weight, name, design.T + 1, is_probit)
+    if has_two_ranks or is_probit:
+        why = "two ranks" if has_two_ranks else "link='probit'"
+        raise ValueError(
+            f"{name} has a single row in each group, and with {why} its variance is "
+            "not identified: leave it out, or choose a factor whose groups have "
+            "several rows"
+        )
+    warn(
+        f"fit_clmm: {name} has a single row in each group, so that only the form of "
+        "the link tells its variance from the noise: leave it out, or choose a factor "
+        "whose groups have several rows",
+        ApproximationWarning,
+    )
 
 
 def _check_quadrature(nodes: Nodes, terms: list[RandomTerm]) -> None:
@@ -396,7 +417,7 @@ def _check_quadrature(nodes: Nodes, terms: list[RandomTerm]) -> None:
     check_memory("fit_clmm", needed, f"{rest} effects of all factors but the largest")
 
 
-def _by_group(
+def _group_weights(
     given: Any, table: Any, used: np.ndarray, terms: list[RandomTerm]
 ) -> np.ndarray | None:
     """Return the weight of each level of the factor, or None without weights.
@@ -415,7 +436,7 @@ def _by_group(
             "group_weight is for one grouping factor, because groups of several "
             "are not independent: leave it out"
         )
-    of_level, row = _by_level(terms[0], weight)
+    of_level, row = _values_of_levels(terms[0], weight)
     if row is not None:
         raise ValueError(
             "group_weight must be the same in all rows of a group, but differs in "
@@ -424,7 +445,9 @@ def _by_group(
     return of_level
 
 
-def _by_level(term: RandomTerm, values: np.ndarray) -> tuple[np.ndarray, int | None]:
+def _values_of_levels(
+    term: RandomTerm, values: np.ndarray
+) -> tuple[np.ndarray, int | None]:
     """Return the values of rows by level, and the first row that differs from another
     one of its level, or None.
     """
@@ -446,7 +469,7 @@ def _check_complete(
         )
 
 
-def _without_cluster(cluster: Any, n: int) -> np.ndarray:
+def _lacks_cluster(cluster: Any, n: int) -> np.ndarray:
     """Return whether rows lack the label of their cluster, (n,)."""
     labels = None if cluster is None else as_array(cluster, "cluster")
     if labels is None or labels.shape != (n,):  # other lengths are an error later
@@ -454,7 +477,7 @@ def _without_cluster(cluster: Any, n: int) -> np.ndarray:
     return lacks_label(labels)
 
 
-def _clusters(
+def _cluster_numbers(
     cluster: Any, n: int, used: np.ndarray, factors: list[GroupFactor]
 ) -> np.ndarray | None:
     """Return the number of the cluster of each fitted row, or None without clusters."""
@@ -465,7 +488,7 @@ def _clusters(
     if number is None:
         return None
     for factor in factors:
-        _, row = _by_level(factor.term, number)
+        _, row = _values_of_levels(factor.term, number)
         if row is not None:
             level = str(factor.levels[factor.term.group[row]])
             raise ValueError(
@@ -497,7 +520,7 @@ def _fit(
     complete, ranks = prepared, None
     loss, start = started(prepared)
     if prepared.design.lower is not None:
-        ranks = order_of(start, loss)
+        ranks = rank_order(start, loss)
         while ranks.revise(start.minimum.point.x):
             prepared = complete.in_groups(ranks.group)
             loss, start = started(prepared)

@@ -105,7 +105,7 @@ def quadrature(
     value, of_outer, of_inner = _shares(nodes, ends, L)
     E, by_lambda = _moments(nodes, ends, L, of_outer, of_inner, direct)
     (v, u), (cc, cs, ss) = E[:2], E[2:]
-    return value, _growth(nodes, cc, cs, ss), nodes.effects(v, u), by_lambda
+    return value, _added_to_P(nodes, cc, cs, ss), nodes.effects(v, u), by_lambda
 
 
 def _shares(
@@ -174,8 +174,10 @@ def _moments(
     return [ev, eu, cc, cs, ss], by_lambda
 
 
-def _growth(nodes: _Nodes, cc: np.ndarray, cs: np.ndarray, ss: np.ndarray) -> Blocks:
-    """Return the blocks of 2 R T R'."""
+def _added_to_P(
+    nodes: _Nodes, cc: np.ndarray, cs: np.ndarray, ss: np.ndarray
+) -> Blocks:
+    """Return the blocks of 2 R T R', by which P of `likelihood` differs from A^-1."""
     R, Rs, F = nodes.R, nodes.Rs[nodes.outer], nodes.F
     back, Fs = F.transpose(0, 2, 1), Rs.transpose(0, 2, 1)
     inner = R @ _half(R.transpose(0, 2, 1) @ cc) @ R.transpose(0, 2, 1)

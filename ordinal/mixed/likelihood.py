@@ -129,6 +129,11 @@ class MixedLikelihood:
         Whether the levels whose rows all have one rank, and with cauchit all levels,
         are integrated by `PanelRule`, whatever `n_quadrature`. It needs a single term
         with one effect.
+
+    Attributes
+    ----------
+    places : list of (q, q) int arrays
+        Number of the parameter that each entry of Lambda is, by term; -1 for none.
     """
 
     def __init__(
@@ -149,6 +154,12 @@ class MixedLikelihood:
         one = np.ones(first.n_levels)
         self.share = one if group_weight is None else group_weight
         self.by_panels = by_panels
+        self.places, p = [], design.n_parameters
+        for term in terms:
+            places = np.full((term.q, term.q), -1)
+            end = p + int(term.free.sum())
+            places[term.free], p = np.arange(p, end), end
+            self.places.append(places)
         self.order = order = np.argsort(first.group, kind="stable")
         self.structure = e = Elimination(terms, order, n_threads)
         if not self.is_single and e.outer is None:
@@ -193,19 +204,9 @@ class MixedLikelihood:
             self.by_panels if by_panels is None else by_panels,
         )  # fmt: skip
 
-    @property
-    def n_theta(self) -> int:
-        return sum(int(term.free.sum()) for term in self.terms)
-
     def lambdas(self, x: np.ndarray) -> list[np.ndarray]:
         """Return Lambda of each term, (q, q), at parameters x."""
-        theta, out = x[self.design.n_parameters :], []
-        for term in self.terms:
-            own = np.zeros((term.q, term.q))
-            k = int(term.free.sum())
-            own[term.free], theta = theta[:k], theta[k:]
-            out.append(own)
-        return out
+        return [np.where(at >= 0, x[at], 0.0) for at in self.places]
 
     # Rows, and sums over them
 
@@ -239,7 +240,7 @@ class MixedLikelihood:
     ) -> tuple[Blocks, EffectFactor]:
         """Return Z'WZ and the factor of A, for the last sums that were computed."""
         curvature = Blocks(sums.D, *self.structure.cells(self.Z, sums.W))
-        own, beside, rest = self.structure.between(L, curvature)
+        own, beside, rest = self.structure.with_lambda(L, curvature)
         A = Blocks(
             np.eye(self.terms[0].q) + own, beside, np.eye(rest.shape[1]) + rest
         )  # fmt: skip
@@ -450,7 +451,7 @@ class MixedLikelihood:
         right = np.zeros_like(mode.u[0])
         back = [own.T for own in L]
         self.rows.bends(
-            ends, b, *self._of_kernel(self.structure.between(back, P)), right,
+            ends, b, *self._of_kernel(self.structure.with_lambda(back, P)), right,
             self.by_row,
         )  # fmt: skip
         rest = self.structure.by_rest(self.Z, self.by_row[0])

@@ -75,7 +75,7 @@ def start_of(loss: MixedLikelihood, family: str, max_iter: int) -> Start:
     return Start(found, null_loglik(weighted, make), weighted, find)
 
 
-def order_of(start: Start, loss: MixedLikelihood) -> RankOrder:
+def rank_order(start: Start, loss: MixedLikelihood) -> RankOrder:
     """Return the order of the thresholds of intervals, without random effects."""
     plain = likelihood_of(start.weighted, loss.link, 0.0, loss.n_threads)
     return RankOrder(cast(RowwiseLikelihood, plain))

@@ -200,31 +200,3 @@ def final_value(
     except OutOfTime:
         loss = loss.replaced(n_quadrature=1, by_panels=False)
         return loss, loss.value_and_gradient(x)[0]
-
-
-def check_single_rows(
-    term: RandomTerm, weight: np.ndarray, name: str, n_ranks: int, is_probit: bool
-) -> None:
-    """Refuse or warn of an intercept of groups that all hold a single observation.
-
-    A row of weight 5 is five rows. With two ranks, or with probit, the deviation and
-    the unit of the latent variable cannot be told apart.
-    """
-    has_intercept = (term.Z[0] == term.Z).all(axis=0).any()
-    used = weight > 0
-    rows = np.bincount(term.group[used], minlength=term.n_levels)
-    if not has_intercept or rows.max() > 1 or weight.max() > 1:
-        return
-    if n_ranks == 2 or is_probit:
-        why = "two ranks" if n_ranks == 2 else "link='probit'"
-        raise ValueError(
-            f"{name} has a single row in each group, and with {why} its variance is "
-            "not identified: leave it out, or choose a factor whose groups have "
-            "several rows"
-        )
-    warn(
-        f"fit_clmm: {name} has a single row in each group, so that only the form of "
-        "the link tells its variance from the noise: leave it out, or choose a factor "
-        "whose groups have several rows",
-        ApproximationWarning,
-    )

@@ -169,16 +169,16 @@ def fitted_effects(
     features, and its training rows if there is a covariance of x.
     """
     p = loss.design.n_parameters
-    raw, joint = _raw(factors, loss, x), None
+    raw, joint = _by_loss_parameters(factors, loss, x), None
     if covariance is not None:
         with np.errstate(over="ignore", invalid="ignore"):  # seen by is_held
-            joint = read_only(_converted(loss.design, raw, covariance))
+            joint = read_only(_converted_covariance(loss.design, raw, covariance))
         joint = joint if is_held(joint[:p, :p], covariance[:p, :p]) else None
     fields = {
         "uncertainty": None if joint is None else read_only(joint[:p, :p].copy()),
-        "random": _effects(factors, loss, x),
+        "random": _estimated_effects(factors, loss, x),
         "joint_covariance": joint,
-        "n_variances": loss.n_theta,
+        "n_variances": x.size - p,
         "n_quadrature": loss.n_quadrature,
         "by_panels": loss.by_panels,
     }
@@ -187,7 +187,7 @@ def fitted_effects(
     return fields, RememberedMixed(loss, x, tuple(factors), covariance, raw)
 
 
-def _raw(
+def _by_loss_parameters(
     factors: Sequence[GroupFactor], loss: MixedLikelihood, x: np.ndarray
 ) -> np.ndarray:
     """Return the derivatives of the model's parameters by those of the loss, (t, p).
@@ -195,21 +195,20 @@ def _raw(
     The former are in the units of the features; the lower triangles of Lambda follow
     the parameters of the design.
     """
-    p, at = loss.design.n_parameters, loss.design.n_parameters
+    p = loss.design.n_parameters
     blocks = [np.zeros((p, x.size))]
     blocks[0][:, :p] = loss.design.raw(np.eye(p))
-    for (_, term, unit, _), L in zip(factors, loss.lambdas(x), strict=True):
+    lambdas = zip(factors, loss.lambdas(x), loss.places, strict=True)
+    for (_, term, unit, _), L, places in lambdas:
         lower = np.tri(term.q, dtype=bool)
         slopes = _signs(L) / unit[:, None]
         block = np.zeros((int(lower.sum()), x.size))
-        columns = at + np.arange(int(term.free.sum()))
-        block[term.free[lower], columns] = slopes[term.free]
+        block[term.free[lower], places[term.free]] = slopes[term.free]
         blocks.append(block)
-        at += columns.size
     return np.vstack(blocks)
 
 
-def _converted(design: Design, raw: np.ndarray, V: np.ndarray) -> np.ndarray:
+def _converted_covariance(design: Design, raw: np.ndarray, V: np.ndarray) -> np.ndarray:
     """Return raw V raw', for V of the parameters of the loss."""
     p = design.n_parameters
     if design.T <= CHAIN:
@@ -224,7 +223,7 @@ def _signs(L: np.ndarray) -> np.ndarray:
     return np.where(np.diagonal(L) < 0, -1.0, 1.0)
 
 
-def _effects(
+def _estimated_effects(
     factors: Sequence[GroupFactor], loss: MixedLikelihood, x: np.ndarray
 ) -> tuple[RandomEffects, ...]:
     """Return modes and covariances of the effects, in the units of their columns."""
@@ -254,16 +253,11 @@ def _effects(
     return tuple(out)
 
 
-def _columns(loss: MixedLikelihood) -> Iterator[tuple[int, np.ndarray]]:
+def _columns_of_lambda(loss: MixedLikelihood) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the parameters on the diagonals of Lambda, with those of their columns."""
-    at = loss.design.n_parameters
-    for term in loss.terms:
-        places = np.full((term.q, term.q), -1)
-        places[term.free] = at + np.arange(int(term.free.sum()))
-        at += int(term.free.sum())
-        for j in range(term.q):
-            column = places[:, j]
-            yield int(places[j, j]), column[column >= 0]
+    for places in loss.places:
+        for j, column in enumerate(places.T):
+            yield int(column[j]), column[column >= 0]
 
 
 class _Profile:
@@ -280,19 +274,19 @@ class _Profile:
         self.search = VarianceSearch(
             loss, np.zeros((x.size, x.size)), _MAX_ITER, monitor
         )
-        self.zeros = {k: column for k, column in _columns(loss) if x[k] == 0}
+        self.zeros = {k: column for k, column in _columns_of_lambda(loss) if x[k] == 0}
         free = self.search.free
         for column in self.zeros.values():
             free[column] = False
         scale = np.where(errors > 0, errors, errors[errors > 0].max())
-        found = self.search.covariance(x, scale)
+        found = self.search.hessian(x, scale)
         if found is None:
             raise ValueError(
                 "confint: the Hessian of the log likelihood is not positive definite "
                 "at the estimates: take method='wald'"
             )
         V = np.zeros((x.size, x.size))
-        V[np.ix_(free, free)] = found
+        V[np.ix_(free, free)] = found.inverse()
         self.least = loss.value_and_gradient(x)[0]
         if index in self.zeros:
             # The likelihood is even in the deviation, so that its optimum moves by the

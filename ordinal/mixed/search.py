@@ -26,7 +26,7 @@ _LARGE = 500  # parameters above which a factor is faster than numpy's inverse
 _PIVOT = 1e-10  # relative size of a pivot that counts as 0
 
 
-class Curvature:
+class FreeHessian:
     """Hessian H of the free parameters of a mixed likelihood.
 
     Attributes
@@ -83,7 +83,7 @@ class VarianceSearch:
         they stay 0.
     value : float
         Value of `loss` at the last optimum; infinite before the first evaluation.
-    curvature : Curvature or None
+    refined_hessian : FreeHessian or None
         Hessian of the free parameters by `refine`.
     far : float
         Deviation at which `minimum` pauses, because the variance may diverge.
@@ -97,7 +97,7 @@ class VarianceSearch:
         self.status = Status.CONVERGED
         self.free = np.ones(len(units), dtype=bool)
         self.value = math.inf
-        self.curvature: Curvature | None = None
+        self.refined_hessian: FreeHessian | None = None
         self.far = math.inf
 
     def minimum(self, x: np.ndarray) -> np.ndarray:
@@ -144,13 +144,13 @@ class VarianceSearch:
         scale = np.sqrt((self.units**2).sum(axis=1))
         try:
             with self.monitor.limited():
-                found = None if self.ended else self._curvature(x, scale)
+                found = None if self.ended else self.hessian(x, scale)
         except OutOfTime:
             self.status, found = Status.MAX_TIME, None
         if found is not None:
             V = found.inverse()
             self.units[np.ix_(self.free, self.free)] = np.linalg.cholesky(V)
-            self.curvature = found
+            self.refined_hessian = found
 
     @property
     def ended(self) -> bool:
@@ -162,11 +162,8 @@ class VarianceSearch:
 
         Returns the new optimum, and whether a deviation is 0.
         """
-        p, at, is_singular = self.loss.design.n_parameters, 0, False
-        for t in self.loss.terms:
-            places = np.full((t.q, t.q), -1)
-            places[t.free] = p + at + np.arange(int(t.free.sum()))
-            at += int(t.free.sum())
+        is_singular = False
+        for t, places in zip(self.loss.terms, self.loss.places, strict=True):
             for j in range(t.q):
                 if self.ended or abs(x[places[j, j]]) > _SMALL * noise:
                     continue
@@ -215,13 +212,13 @@ class VarianceSearch:
     ) -> tuple[np.ndarray, Status, float, np.ndarray | None]:
         """Return the result of `certified`, unless time runs out."""
         value, gradient = self.loss.value_and_gradient(x)
-        H, violation, is_here = self.curvature, math.inf, False
+        H, violation, is_here = self.refined_hessian, math.inf, False
         scale = np.sqrt((self.units**2).sum(axis=1))
         for k in range(_POLISH):
             # A Hessian takes two gradients per parameter: it serves four steps, and
             # that of a rule with fewer nodes the first ones.
             if k % 4 == 0 and (k or H is None or H.size < self.free.sum()):
-                H, is_here = self._curvature(x, scale), True
+                H, is_here = self.hessian(x, scale), True
                 if H is None:
                     break
                 if H.factor is None:
@@ -230,7 +227,7 @@ class VarianceSearch:
             step = -H.solve(gradient[self.free])
             violation = math.sqrt(max(-float(step @ gradient[self.free]), 0.0))
             if violation <= self.monitor.tol:
-                H = H if is_here else self._curvature(x, scale)
+                H = H if is_here else self.hessian(x, scale)
                 if H is None:
                     return x, Status.STALLED, violation, None
                 return x, Status.CONVERGED, violation, H.inverse()
@@ -245,16 +242,9 @@ class VarianceSearch:
         V = None if H is None else H.inverse()
         return x, Status.STALLED, violation, V
 
-    def covariance(self, x: np.ndarray, scale: np.ndarray) -> np.ndarray | None:
-        """Return the inverse Hessian of the free parameters, or None if it is not
-        positive definite. `scale`, (p,), is about their standard errors.
-        """
-        found = self._curvature(x, scale)
-        return None if found is None else found.inverse()
-
-    def _curvature(self, x: np.ndarray, scale: np.ndarray) -> Curvature | None:
+    def hessian(self, x: np.ndarray, scale: np.ndarray) -> FreeHessian | None:
         """Return the Hessian of the free parameters, or None if it is not positive
-        definite.
+        definite. `scale`, (p,), is about the standard errors of all parameters.
         """
         H, one_by_one = np.empty((x.size, x.size)), self.free.copy()
         if has_many_thresholds(self.loss):
@@ -270,7 +260,7 @@ class VarianceSearch:
             H[j] = (ends[0] - ends[1]) / (2 * h)
         H = H[np.ix_(self.free, self.free)]
         try:
-            return Curvature((H + H.T) / 2, self.loss.n_threads)
+            return FreeHessian((H + H.T) / 2, self.loss.n_threads)
         except np.linalg.LinAlgError:
             return None
 
@@ -365,5 +355,4 @@ def with_effect_first(
         lambdas[t] = semidefinite_factor(S)
         loss = loss.replaced(terms=terms)
     theta = [L[own.free] for L, own in zip(lambdas, terms, strict=True)]
-    index = p + sum(own.size for own in theta[:t])
-    return loss, np.concatenate([x[:p], *theta]), index
+    return loss, np.concatenate([x[:p], *theta]), int(loss.places[t][0, 0])
