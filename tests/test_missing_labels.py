@@ -3,6 +3,7 @@ them, wherever labels are read, and counts them; by default they are an error.""
 
 import io
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from strategies import sample
 
 import ordinal
-from ordinal import fit_pom, fit_svorim, metrics
+from ordinal import fit_pom, fit_ratio, fit_svorim, metrics
 from ordinal.model_selection import Grid, nested
 from ordinal.preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 from ordinal.sklearn import CLMM, POM, SVORIM, Boosting, OrdinalDecomposition
@@ -30,6 +31,7 @@ GROUP = np.arange(60) % 7
 Y = RANK.astype(float)
 Y[GONE] = np.nan
 FRAME = pd.DataFrame(X, columns=list("abc"), index=range(100, 160))
+FREE = {"l2": [0.0]}
 NAMES = np.array(["low", "mid", "top"])
 
 
@@ -223,6 +225,30 @@ def test_comparisons_and_prediction_sets():
     for call in (ordinal.compare, lambda X, y: ordinal.select("pom", X, y)):
         with pytest.raises(ValueError, match=r"row 0.*missing_labels='drop'"):
             call(X, Y)
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        partial(fit_pom, missing="drop"),
+        lambda X, y, **o: fit_ratio("y ~ a + b", X.assign(y=y), missing="drop", **o),
+        lambda X, y, **o: ordinal.select("pom", X[["a"]], y, search=FREE, **o),
+        lambda X, y, **o: ordinal.compare(X[["a"]], y, methods=["pom"], **o).best,
+        lambda X, y, **o: POM(missing="drop", **o).fit(X, y),
+    ],
+)
+def test_results_per_row_say_which_rows_they_are_of(fit):
+    table = FRAME.assign(b=np.where(np.arange(60) == 3, np.nan, FRAME["b"]))
+    made = fit(table, Y, missing_labels="drop")
+    for found in (
+        ordinal.inference.augment(made),
+        ordinal.inference.predictions(made, kind="mean", each=True),
+    ):
+        row = found[".row" if ".row" in found else "row"]
+        assert not np.isin(GONE, row).any()
+        assert_array_equal(found.to_pandas().index, table.index[row])
+        if "a" in found:
+            assert_array_equal(found["a"], table["a"].iloc[row])
 
 
 def test_estimators():

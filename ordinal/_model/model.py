@@ -31,6 +31,7 @@ from .column_names import READING, reads_records, with_names
 from .explanation import Explanation, Named
 from .printing import rows_without_labels
 from .storage import Storable, read_file
+from .training_rows import RowsUsed
 from .views import views
 
 _S = TypeVar("_S", bound=Storable)
@@ -222,6 +223,29 @@ class Model(Storable):
 
     def _repr_html_(self) -> str:
         return str(views().summary_html(self))
+
+    @property
+    def rows_used(self) -> np.ndarray:
+        """Return the positions of the training rows that the fit used, (n,) int.
+
+        They are those of the rows of the caller that were not left out for want of a
+        label or a value; `table.iloc[model.rows_used]` are these rows of a data frame.
+        Residuals and other results per training row are in this order. Estimators of
+        `ordinal.sklearn` may merge equal rows, of which the first counts.
+
+        Raises
+        ------
+        ValueError
+            If the model comes from a file, a pickle or a copy, or if its rows were read
+            in chunks.
+        """
+        used: RowsUsed | None = getattr(self, "_rows_used", None)
+        if used is None:
+            raise ValueError(
+                "rows_used is known only in the process that fitted the model, and "
+                "only where X was in memory, not after load, pickle or copy: fit again"
+            )
+        return np.arange(used.n) if used.positions is None else used.positions
 
     @reads_records
     def explain(

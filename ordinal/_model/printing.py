@@ -67,11 +67,13 @@ _LEAST_P = float(np.finfo(float).eps)  # below it R prints "<2e-16"
 class Table(dict[str, np.ndarray]):
     """Mapping of names to columns, read-only arrays of equal length; prints as a table.
 
-    It can be passed to `pandas.DataFrame` and `polars.DataFrame`.
+    It can be passed to `pandas.DataFrame` and `polars.DataFrame`. A table of rows of a
+    pandas DataFrame has their `index`, which `to_pandas` returns as well.
     """
 
-    def __init__(self, columns: dict[str, np.ndarray]):
+    def __init__(self, columns: dict[str, np.ndarray], index: Any = None):
         super().__init__({k: read_only(np.asarray(v)) for k, v in columns.items()})
+        self.index = index
 
     @classmethod
     def from_rows(cls, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Self:
@@ -107,10 +109,13 @@ class Table(dict[str, np.ndarray]):
         }
 
     def to_pandas(self) -> Any:
-        """Return a pandas DataFrame; raise ImportError without pandas."""
+        """Return a pandas DataFrame, which has the index of rows of a data frame.
+
+        Raises ImportError without pandas.
+        """
         import pandas
 
-        return pandas.DataFrame(dict(self))
+        return pandas.DataFrame(dict(self), self.index)
 
 
 def aligned(head: str, cells: list[str], left: bool = False) -> list[str]:

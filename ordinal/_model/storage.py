@@ -32,7 +32,7 @@ import math
 import os
 import stat
 from collections.abc import Mapping
-from typing import IO, Any, ClassVar, Literal
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -198,7 +198,9 @@ class Storable(Immutable):
     calls it.
     """
 
-    __slots__ = ()
+    # The rows that a model has used are no field, so that files and copies lack them.
+    # mypy takes every class that inherits a slot for one that adds it.
+    __slots__ = () if TYPE_CHECKING else ("_rows_used",)
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

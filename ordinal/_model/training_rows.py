@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,51 @@ from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
 from .._numerics.rows import content_hash, take
 
-_KEPT = 64
+_KEPT = 64  # rows
+
+
+class RowsUsed(NamedTuple):
+    """Positions of the rows of the caller that a fit has used.
+
+    Attributes
+    ----------
+    n : int
+        Number of rows of the caller.
+    positions : (k,) array of int, or None
+        None for all rows.
+    index : pandas.Index or None
+        Index of these rows, if the caller's are in a data frame of pandas.
+    """
+
+    n: int
+    positions: np.ndarray | None = None
+    index: Any = None
+
+    @classmethod
+    def from_mask(cls, used: np.ndarray) -> RowsUsed:
+        """Return the rows whose entry is true."""
+        return cls(used.size, None if used.all() else np.flatnonzero(used))
+
+    def within(self, outer: RowsUsed) -> RowsUsed:
+        """Return rows of the `outer` ones, by their positions among the caller's."""
+        if self.positions is None:
+            return outer
+        at, index = outer.positions, outer.index
+        return RowsUsed(
+            outer.n,
+            read_only(self.positions if at is None else at[self.positions]),
+            None if index is None else index[self.positions],
+        )
+
+
+def index_of(X: Any) -> Any:
+    """Return the index of a pandas object, or None for anything else."""
+    return X.index if hasattr(X, "iloc") else None
+
+
+def note_rows_used(model: Any, used: RowsUsed | None) -> None:
+    """Note in a new model, which is read-only otherwise, the rows that it has used."""
+    object.__setattr__(model, "_rows_used", used)
 
 
 def digests_of_some(

@@ -28,7 +28,7 @@ from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._input.warning import each_warning_once
 from .._model.grouping import group_numbers
-from .._model.labelled import Labelled, MissingLabels, with_origin
+from .._model.labelled import Labelled, MissingLabels, counted, with_origin
 from .._model.model import Model, innermost, with_rule
 from .._model.printing import (
     Table,
@@ -290,8 +290,8 @@ class Comparison(Immutable):
             notes.append(
                 f"Not tuned, because they have no default grid: {', '.join(untuned)}."
             )
-        if self._study.n_missing_labels:
-            rows = rows_without_labels(self._study.n_missing_labels)
+        if self._study.labelled.n_missing:
+            rows = rows_without_labels(self._study.labelled.n_missing)
             notes.append(f"Left out: {rows}.")
         return notes + [f"{name} failed: {why}" for name, why in self.reasons.items()]
 
@@ -341,10 +341,9 @@ class Study:
         Rule of all predictions; None for the one that belongs to each metric.
     seed : sequence of int
         Seed of the folds of searches.
-    labels : the caller's `y`, or None
-        Predictions of a refitted model have its type.
-    n_missing_labels : int
-        Number of rows that were left out.
+    labelled : Labelled
+        The caller's rows that have a label. Predictions of a refitted model have the
+        type of their labels.
     """
 
     data: SearchData
@@ -352,8 +351,7 @@ class Study:
     scorers: tuple[Scorer, ...]
     rule: Rule | None = None
     seed: tuple[int, ...] = (0,)
-    labels: Any = None
-    n_missing_labels: int = 0
+    labelled: Labelled = Labelled(None, None, {})  # noqa: RUF009  (immutable)
 
     def learned(
         self,
@@ -390,8 +388,8 @@ class Study:
         deciding = self.scorers_of(method)[:1]
         model: Model = self.learned(self.learners[method], deciding, None, 0)[0]
         with_rule(model, deciding[0].rule)
-        object.__setattr__(model, "n_missing_labels", self.n_missing_labels)
-        return with_origin(model, self.data.X, self.labels)
+        counted(model, self.labelled)
+        return with_origin(model, self.data.X, self.labelled.y)
 
 
 @dataclass(frozen=True, slots=True)
@@ -680,7 +678,7 @@ def compare(
         if data.weight is not None and not learner.takes_weights:
             raise TypeError(no_weights(name))
     seed = (int(rng.integers(2**32)),)
-    study = Study(data, learners, scorers, rule, seed, y, labelled.n_missing)
+    study = Study(data, learners, scorers, rule, seed, labelled)
     return compared(study, splits, line)
 
 

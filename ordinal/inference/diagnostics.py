@@ -70,6 +70,7 @@ from .fitted import (
     predictors,
     read_design,
     remembered,
+    rows_of,
     scaled_scores,
     thresholds_at,
     warn_unless_at_optimum,
@@ -445,7 +446,8 @@ def residuals(
     Returns
     -------
     (n,) array
-        Residuals, not multiplied by weights. With link="cauchit", which has no
+        Residuals, not multiplied by weights. Those of the training rows are in the
+        order of `model.rows_used`. With link="cauchit", which has no
         mean, surrogate residuals are centred at the median.
 
     Raises
@@ -576,8 +578,9 @@ def influence(model: Any) -> Influence:
     Returns
     -------
     Influence
-        A named tuple (leverage, cooks_distance, change). Entries are infinite or
-        nan if the estimates do not exist without the row.
+        A named tuple (leverage, cooks_distance, change), with the rows of
+        `model.rows_used`. Entries are infinite or nan if the estimates do not exist
+        without the row.
 
     Raises
     ------
@@ -651,12 +654,15 @@ def augment(
     Returns
     -------
     Table
-        A dict of (n,) arrays: the features by name; ".rank" and ".weight", with
-        ".lower" and ".upper" in place of the rank if it is known as an interval;
-        ".score", x'beta with the offset; ".fitted", the predicted median;
-        ".p[label]" for each rank with training rows; ".residual", the
-        probability-scale residual; and, for the training rows of a model with
-        standard errors, ".leverage" and ".cooks_distance".
+        A dict of (n,) arrays: the features by name; ".row", the position of the row in
+        X, or in the training table, from which the fit may have left rows out; ".rank"
+        and ".weight", with ".lower" and ".upper" in place of the rank if it is known as
+        an interval; ".score", x'beta with the offset; ".fitted", the predicted median;
+        ".p[label]" for each rank with training rows; ".residual", the probability-scale
+        residual; and, for the training rows of a model with standard errors,
+        ".leverage" and ".cooks_distance". `to_pandas` returns them
+        with the index of the rows of a pandas DataFrame, so that
+        `table.join(augment(model).to_pandas(), rsuffix="_fit")` joins row to row.
 
     Raises
     ------
@@ -675,9 +681,9 @@ def augment(
     >>> import ordinal
     >>> X, y = ordinal.datasets.make_gaussians(rng=0)
     >>> list(ordinal.inference.augment(ordinal.fit_pom(X, y)))[:6]
-    ['x1', 'x2', '.rank', '.weight', '.score', '.fitted']
+    ['x1', 'x2', '.row', '.rank', '.weight', '.score']
     """
-    model, X = fitted_rows(model, X, "augment", WITHOUT_RANDOM)
+    raw, (model, X) = X, fitted_rows(model, X, "augment", WITHOUT_RANDOM)
     rows = read_rows(model, "augment", X, y, offset)
     n, r = rows.rank.size, int(model.predictor.observed.sum())
     _check_size("augment", n * r, f"the probabilities of {r} ranks for {n} rows")
@@ -692,6 +698,8 @@ def augment(
                 columns[name] = column.labels[column.values.astype(np.int64)]
     else:
         columns = dict(zip(source.names, Z.T, strict=True))
+    positions, index = rows_of(model, raw, n)
+    columns[".row"] = positions
     known_ranks = model.classes[model.predictor.observed]
     P = probabilities_of(model, rows.source)
     if np.array_equal(rows.first, rows.rank):
@@ -711,7 +719,7 @@ def augment(
         found = influence(model)
         columns[".leverage"] = found.leverage
         columns[".cooks_distance"] = found.cooks_distance
-    return Table(columns)
+    return Table(columns, index)
 
 
 @with_suggestions
@@ -738,7 +746,8 @@ def negative_rows(
 
     Returns
     -------
-    (k,) int array, numbers of rows
+    (k,) int array
+        Positions in X, or in the training table, as `model.rows_used`.
 
     Raises
     ------
@@ -787,4 +796,4 @@ def negative_rows(
     )
     if design.offset is not None and design.is_shifted:
         gaps = gaps - np.diff(design.offset)
-    return np.flatnonzero((gaps < 0).any(axis=1))
+    return np.asarray(model.rows_used[(gaps < 0).any(axis=1)])

@@ -43,6 +43,7 @@ from .._input.warning import warn
 from .._model.model import Model, read_for
 from .._model.storage import Storable
 from .._model.support import finite_scores
+from .._model.training_rows import index_of
 from .._numerics.rows import matvec, strips, take
 from .._watch.convergence import (
     Convergence,
@@ -409,6 +410,16 @@ def fitted_rows(
                 f"{asked} is not defined for a {type(model).__name__}: {remedies[kind]}"
             )
     return model, X
+
+
+def rows_of(model: Any, X: Any, n: int) -> tuple[np.ndarray, Any]:
+    """Return the positions of n rows of results, and their index in a data frame.
+
+    They are those of X, as the caller passed it, or of the training rows.
+    """
+    if X is not None:
+        return np.arange(n), index_of(X)
+    return model.rows_used, model._rows_used.index
 
 
 def kinds_of(model: Fitted) -> tuple[str, ...]:

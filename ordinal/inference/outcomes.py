@@ -50,7 +50,7 @@ from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table
 from .._numerics.rows import dense, strips
 from .._numerics.tails import normal_margin, normal_two_sided
-from .fitted import Fitted, about_groups, fitted_rows
+from .fitted import Fitted, about_groups, fitted_rows, rows_of
 from .margins import (
     DesignRows,
     Errors,
@@ -578,7 +578,8 @@ def predictions(
     Returns
     -------
     Table
-        A dict of arrays: the columns of `by`, or "row" with `each`; "rank",
+        A dict of arrays: the columns of `by`, or "row" with `each`, as in `augment`;
+        "rank",
         "threshold" or "quantile"; "estimate", "standard_error", "lower" and "upper".
         The error of a quantile is half the length of an interval of one error of its
         probability to either side.
@@ -613,7 +614,7 @@ def predictions(
      0 2|3       0.222361       0.134435 0.0586493  0.56754
      1 2|3       0.439352        0.11579  0.237738 0.663189
     """
-    model, X = fitted_rows(model, X, "predictions")
+    raw, (model, X) = X, fitted_rows(model, X, "predictions")
     z = normal_margin(check_share("level", level))
     random = about_groups("predictions", model, effects=effects, groups=groups)
     check_flag("each", each)
@@ -630,9 +631,11 @@ def predictions(
         found = outcome.of_rows(means, source)
         parts = [_summary(own, errors, z) for _, own in found]
         n = len(source) // source.copies.size
-        first = {"row": np.arange(n)}
+        positions, index = rows_of(model, raw, n)
+        first = {"row": positions}
+        index = None if index is None else index.repeat(outcome.size)
     else:
-        first, cells = {}, iter([rows])
+        first, cells, index = {}, iter([rows]), None
         if by is not None:
             first, cells = cells_of(model, "predictions", rows, by, grid)
         parts = []
@@ -645,7 +648,8 @@ def predictions(
     return Table(
         {k: np.repeat(v, outcome.size) for k, v in first.items()}
         | {k: np.tile(v, n) for k, v in outcome.names.items()}
-        | {k: np.concatenate(v) for k, v in zip(names, columns, strict=True)}
+        | {k: np.concatenate(v) for k, v in zip(names, columns, strict=True)},
+        index,
     )
 
 

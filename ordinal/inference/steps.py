@@ -29,6 +29,7 @@ from .._input.checks import check_choice, listed, shown, with_suggestions
 from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._model.printing import Table
+from .._model.training_rows import note_rows_used
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -313,6 +314,7 @@ def _model(
     )
     if memory is not None:
         remember(made, memory)
+        note_rows_used(made, getattr(fits.model, "_rows_used", None))
     return made
 
 

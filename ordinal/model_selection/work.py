@@ -22,6 +22,7 @@ import numpy as np
 from .._input.checks import check_keywords, shortened, shown
 from .._model.model import Model, with_rule
 from .._model.registry import Method, method_of, path_of, unwrapped
+from .._model.training_rows import note_rows_used
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels.functions import KernelFunction
@@ -345,7 +346,9 @@ class Work:
             return PreprocessedModel(rows.preprocessor, model)
         known = getattr(model, "feature_names", self.data.feature_names)
         if isinstance(model, Model) and known != self.data.feature_names:
-            return replace(model, **named)
+            made = replace(model, **named)
+            note_rows_used(made, getattr(model, "_rows_used", None))
+            return made
         return model  # a copy would lose the training rows
 
     def _models(

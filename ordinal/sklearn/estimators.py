@@ -146,6 +146,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if "categories" in self._accepts() and (is_frame(X) or X.dtype.kind == "O"):
             # Strings are categories, however few rows are left after merging.
             X = read_frame(X, kept=check_categorical(getattr(self, "categorical", ())))
+        rows = None
         if self._by_content():
             held = self._content(X)
             first, last = ends_of_labels(labels, classes)
@@ -166,7 +167,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             **by_row,
             **parameters,
         )
-        self.model_ = counted(model, left)
+        self.model_ = counted(model, left, rows)
         self.ranks_ = self.model_.classes
         self.classes_ = np.unique(self.ranks_)
         self.n_iter_ = self.model_.convergence.n_iter
