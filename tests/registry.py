@@ -564,9 +564,7 @@ def registered(fast: Collection[str] = TYPICAL) -> list[Any]:
     fits = {method.fit for method in METHODS if method.name in fast}
     return [
         pytest.param(
-            known,
-            marks=() if known.fit in fits else SIMILAR,
-            id=known.estimator,
+            known, marks=() if known.fit in fits else SIMILAR, id=known.estimator
         )
         for known in methods()
     ]

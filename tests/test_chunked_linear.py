@@ -102,8 +102,7 @@ def test_rows_of_weight_0_are_left_out(rows):
 
 
 @pytest.mark.parametrize(
-    ("name", "columns"),
-    [("pom", 5), ("pom", 2010), ("lit", 5), ("lat", 2010)],
+    ("name", "columns"), [("pom", 5), ("pom", 2010), ("lit", 5), ("lat", 2010)]
 )
 def test_sparse_columns(name, columns):
     rng, fit = np.random.default_rng(0), FITS[f"fit_{name}"]

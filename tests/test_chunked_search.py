@@ -14,11 +14,7 @@ from internals import CHUNK, Arrays
 from sources import Cut, wavy
 
 import ordinal
-from ordinal.model_selection import (
-    Grid,
-    nested,
-    select,
-)
+from ordinal.model_selection import Grid, nested, select
 from ordinal.preprocessing import TablePreprocessor
 
 N = CHUNK + 2000

@@ -15,11 +15,7 @@ from scipy import sparse
 from strategies import sample
 
 import ordinal
-from ordinal import (
-    fit_pom,
-    fit_svorim,
-    kernels,
-)
+from ordinal import fit_pom, fit_svorim, kernels
 from ordinal._model import labelled
 from ordinal.preprocessing import Standardizer, TablePreprocessor
 

@@ -24,10 +24,7 @@ from ordinal._numerics import rows
 from ordinal._numerics.rows import inner_products, squared_norms, take
 from ordinal._solvers import _kernel_values
 from ordinal.kernels.functions import Custom
-from ordinal.kernels.tiles import (
-    Evaluator,
-    diagonal_of,
-)
+from ordinal.kernels.tiles import Evaluator, diagonal_of
 
 KERNELS = [
     kernels.Linear(),
@@ -245,8 +242,7 @@ def ulps(got, exact):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "lowest", "allowed"),
-    [(np.float32, -87.0, 3.0), (np.float64, -87.0, 1.5)],
+    ("dtype", "lowest", "allowed"), [(np.float32, -87.0, 3.0), (np.float64, -87.0, 1.5)]
 )
 def test_exp_is_right_to_the_last_place(dtype, lowest, allowed):
     rng = np.random.default_rng(0)

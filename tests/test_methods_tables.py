@@ -212,10 +212,7 @@ def test_words_among_numbers_are_named(method, door, opened):
 
 @pytest.mark.parametrize(
     "door",
-    [
-        selection,
-        *slow(preprocessed, of_a_file, sets),
-    ],
+    [selection, *slow(preprocessed, of_a_file, sets)],
     ids=lambda door: door.__name__,
 )
 @every_method
