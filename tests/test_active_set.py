@@ -152,9 +152,6 @@ def test_h_is_the_inverse_of_the_bordered_matrix(case, most):
     assert not H[~held].any()
 
 
-# In fits, and on paths
-
-
 @pytest.fixture
 def spied(monkeypatch):
     """The pivots that active sets made."""

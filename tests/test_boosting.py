@@ -31,9 +31,6 @@ LINKS = _cumulative.LINKS
 PLAIN = {"row_share": 1.0, "feature_share": 1.0}
 
 
-# The loss and its derivatives
-
-
 def evaluated(link, f, rank, weight, theta, n_threads=1, value=True):
     """Value, slopes and curvatures of the loss by the kernel."""
     n = f.size
@@ -78,9 +75,6 @@ def test_derivatives_are_those_of_the_loss(link):
                - np.log(probabilities(link, f - h, theta))) / (2 * h)  # fmt: skip
     assert_allclose(bend, weight * (P * by_rank**2).sum(axis=1), rtol=1e-4)
     assert (bend >= 0).all()
-
-
-# Rounds
 
 
 def test_a_stump_for_two_ranks_is_the_closed_form():
@@ -216,9 +210,6 @@ def test_constant_features_leave_the_frequencies(structure):
     assert_allclose(model.predict_proba([[1.0, 1.0]])[0], expected, rtol=1e-6)
 
 
-# The number of rounds
-
-
 def same_but_for_the_record(a, b):
     bare = {"held_out": np.zeros(0), "convergence": None}
     first, second = (solution(dataclasses.replace(m, **bare)) for m in (a, b))
@@ -313,9 +304,6 @@ def test_a_path_reads_the_trees_once(structure, monkeypatch):
         alone = ordinal.fit_boosting(X, y, min_rows=3, structure=structure, **point)
         assert same_but_for_the_record(model, alone)
     assert models[0].trees.words.size > 0
-
-
-# Trees
 
 
 def wild(rng, n, missing=True):
@@ -415,9 +403,6 @@ def test_a_model_explains_itself_by_its_contributions():
         assert model.explain(frame, y).method == "permutation"
 
 
-# Missing values and categories
-
-
 def test_a_missing_value_where_there_was_none_is_the_median():
     X, y = sample(101, 3)
     weight = np.ones(101)
@@ -431,9 +416,6 @@ def test_a_missing_value_where_there_was_none_is_the_median():
     X[::4, 1] = np.nan
     learnt = ordinal.fit_boosting(X, y, n_rounds=20)
     assert_array_equal(learnt.filled, [True, False, True])
-
-
-# Arguments and installation
 
 
 @pytest.mark.parametrize(
@@ -581,9 +563,6 @@ def test_without_lightgbm_a_fit_names_the_extra_and_models_work(tmp_path):
             raise AssertionError
     """
     printed(textwrap.dedent(program))
-
-
-# Files that somebody has changed
 
 
 def put(at, value):

@@ -155,9 +155,6 @@ def test_tlssvor_finds_the_size_of_a_basis_of_blocks(rows):
     assert 100 <= len(model.support) <= 400
 
 
-# The command
-
-
 @pytest.fixture
 def table(rows, tmp_path):
     X, y = rows

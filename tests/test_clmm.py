@@ -1,4 +1,4 @@
-"""Cumulative link mixed models: likelihood, gradient, fits, inference, predictions."""
+"""Cumulative link mixed models, beside R's clmm and clmm2: tests/reference/clmm.R."""
 
 import itertools
 import json
@@ -54,9 +54,6 @@ def exact():
 @pytest.fixture(scope="module")
 def singular():
     return ordinal.fit_clmm(f"{JUDGE} + (1 | bottle)", WINE)
-
-
-# The kernel
 
 
 # The likelihood
@@ -191,9 +188,6 @@ def test_quadrature_is_the_integral(family, link, q, nodes):
     eta = design.columns(slice(None), design.location) @ x[3:5]
     exact = brute_force(family, link, design.rank, eta, x[:3], g, Z[:, :q], L)
     assert_allclose(-loss.value_and_gradient(x)[0], exact, rtol=1e-9)
-
-
-# Fits, beside R's clmm and clmm2: tests/reference/clmm.R
 
 
 FITS = {
@@ -503,9 +497,6 @@ def test_reference_levels_are_those_of_random_slopes_too():
     assert model.coef_names == ("temp[cold]",)
 
 
-# Inference and predictions
-
-
 def test_null_distributions_of_random_effects():
     """Of a correlation, one variance with other parameters, and two variances."""
     table = WINE.assign(w=(WINE["temp"] == "warm") * 1.0)
@@ -730,9 +721,6 @@ def test_separated_ranks_are_refused(family):
         ordinal.fit_clmm("rating ~ x + (1 | judge)", table, family=family)
 
 
-# Data frames, searches, scikit-learn and the command
-
-
 FRAME = WINE[["temp", "contact", "judge"]]
 
 
@@ -851,9 +839,6 @@ def test_the_command_reads_columns_of_slopes_that_are_no_features(tmp_path, caps
         assert main(["predict", str(out), str(table), "--effects", effects]) == 0
         found = capsys.readouterr().out.splitlines()[1:]
         assert found == model.predict(WINE, effects=effects).astype(str).tolist()
-
-
-# Links, rotations and ends of fits
 
 
 def test_fits_end_at_their_limits(capsys):

@@ -281,9 +281,6 @@ def test_tests_of_automatic_fits_have_a_common_number_of_nodes():
         ordinal.inference.lr_test(laplace, larger)
 
 
-# Diverging variances, and groups of one row
-
-
 @pytest.mark.parametrize("nodes", ["auto", 1, 10])
 def test_a_diverging_variance_has_a_status_that_names_the_factor(nodes):
     """All groups have one rank, so that their effects grow for ever."""
@@ -323,9 +320,6 @@ def test_groups_of_single_rows_are_refused_or_warned_of():
         ordinal.fit_clmm(
             x, y, groups=alone, sample_weight=np.full(100, 5.0), max_iter=1
         )
-
-
-# Warnings of Laplace
 
 
 def test_two_effects_have_laplace_with_a_check():
@@ -436,9 +430,6 @@ def test_crossed_factors_with_few_rows_warn_once():
     assert len(caught) == 1
     ordinal.fit_clmm(x, y, **fit, n_quadrature=1)
     ordinal.fit_clmm(x, y, groups={"a": a % 20, "b": b % 20})
-
-
-# Time limits
 
 
 @pytest.mark.parametrize("looks", [3, 200, 900])

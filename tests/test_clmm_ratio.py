@@ -27,9 +27,6 @@ def wine(family, link="logit", nodes=1):
     return ordinal.fit_clmm(JUDGE, WINE, family=family, **options)
 
 
-# Other models that are the same
-
-
 @pytest.mark.parametrize(("link", "nodes"), [("logit", 1), ("probit", 3)])
 @pytest.mark.parametrize("family", ["stopping", "backward"])
 def test_a_stopping_model_is_a_binary_one_of_stages(family, link, nodes):
@@ -103,9 +100,6 @@ def test_two_ranks_are_the_cumulative_model(family):
     assert_allclose(model.deviations["sd"], other.deviations["sd"], atol=1e-6)
 
 
-# Symmetries
-
-
 @pytest.mark.parametrize("link", ["logit", *slow("probit", "cauchit")])
 def test_reversed_ranks_mirror(link):
     mirror = {"stopping": "backward", "backward": "stopping", "adjacent": "adjacent"}
@@ -134,9 +128,6 @@ def test_offsets_and_nominal_effects():
     test = ordinal.inference.lr_test(wine("stopping"), nominal)
     assert test.dof == 3
     assert test.chi2 > 0
-
-
-# The model
 
 
 @families

@@ -24,9 +24,6 @@ def close(value, rel=1e-9):
     return pytest.approx(value, rel=rel, abs=1e-300)
 
 
-# Tails
-
-
 @given(st.floats(0, 300), st.integers(1, 60))
 @example(0.0, 1)
 @example(1e-300, 7)
@@ -62,9 +59,6 @@ def test_range_quantile(k):
     # the range of two is sqrt(2) times a half-normal variable
     if k == 2:
         assert q == close(math.sqrt(2) * scipy.special.ndtri(0.9995))
-
-
-# Wilcoxon
 
 
 @given(st.data(), st.integers(1, 60), st.sampled_from([grid, spread]))
@@ -128,9 +122,6 @@ def test_differences_that_differ_by_rounding_tie():
     assert wilcoxon([0.1 + 0.2, 1], [0.3, 2])[:2] == (0, 1)
 
 
-# Friedman
-
-
 @given(tables(st.one_of(grid, spread)))
 @example(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))  # F = inf
 def test_friedman_agrees_with_scipy(scores):
@@ -178,9 +169,6 @@ def test_the_example_of_the_literature():
     assert plain < result.chi2 < 1.15 * plain
 
 
-# Win, draw, loss
-
-
 @given(st.data(), st.integers(2, 4), st.integers(1, 3))
 def test_every_comparison_is_won_drawn_or_lost(data, k, n_sets):
     rows = data.draw(st.lists(st.integers(1, 9), min_size=n_sets, max_size=n_sets))
@@ -200,9 +188,6 @@ def test_every_comparison_is_won_drawn_or_lost(data, k, n_sets):
                     beaten += won
             assert result.pairs[i, j] == beaten
         assert outcome == {name: getattr(result, name)[i] for name in outcome}
-
-
-# Errors
 
 
 @pytest.mark.parametrize(

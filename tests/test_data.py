@@ -247,9 +247,6 @@ def test_arguments_of_blocks(given, error, message):
         data.blocks(**({"path": "t.csv"} | given))
 
 
-# predictions
-
-
 @pytest.fixture(scope="module")
 def model():
     X, y = ordinal.datasets.make_gaussians(40)

@@ -293,9 +293,6 @@ def test_importances_are_drawn():
         ordinal.plot.importance(3)
 
 
-# What notebooks show
-
-
 def test_markup_in_names_is_escaped(evil):
     frame, labels, classes, model = evil
     options = {"classes": classes}
@@ -380,9 +377,6 @@ def test_importances_are_sorted_as_a_table():
     rows = model.contributions(X).to_pandas()
     assert rows.shape == (len(X), 1 + 3 + 3)
     assert_allclose(rows.sum(axis=1), model.decision_function(X))
-
-
-# Reports
 
 
 def test_a_report_holds_the_errors_and_needs_no_other_file(evil, tmp_path):

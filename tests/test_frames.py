@@ -22,9 +22,6 @@ from ordinal.preprocessing import Standardizer, TablePreprocessor
 nan = np.nan
 
 
-# Reading
-
-
 def test_the_class_of_a_preprocessor_in_place_of_its_options():
     message = r"got the class TablePreprocessor: pass TablePreprocessor\(\)$"
     with pytest.raises(TypeError, match=message):
@@ -76,9 +73,6 @@ def test_sparse_matrices_of_every_format(form, make):
     assert_array_equal(read_features(make(X).asformat(form)).dense(), X)
 
 
-# What models and functions say of themselves
-
-
 def test_a_start_has_the_same_columns():
     X, y = sample(40, 3)
     names = [f"c{j}" for j in range(X.shape[1])]
@@ -93,9 +87,6 @@ def test_a_summary_is_short_whatever_the_kernel_holds():
     X, y = sample(40, 3, d=30)
     model = fit_svorim(X, y, kernel=kernels.ARD(np.full(30, 0.1)))
     assert max(map(len, repr(model).splitlines())) < 120
-
-
-# Labels that came as an ordered Categorical
 
 
 @every_method
@@ -151,9 +142,6 @@ def test_without_pandas_a_model_from_a_file_gives_arrays(monkeypatch):
     model = fit_pom(X, pd.Categorical(y, ordered=True))
     monkeypatch.setattr(labelled, "find_spec", lambda name: None)
     assert isinstance(model.predict(X), np.ndarray)
-
-
-# Numbers and dates that are written as text
 
 
 def _comma(v):

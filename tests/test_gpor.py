@@ -64,9 +64,6 @@ def positive(case):
     return case.X.any()
 
 
-# The gradient
-
-
 def central_differences(value, theta, steps, rounding=1e-12):
     """Return differences of fourth order, and the bound of their rounding and
     truncation."""
@@ -179,9 +176,6 @@ def test_the_bound_is_searched_with_its_published_gradient(case):
     assert np.all(np.abs(got[p:] - slopes[p:]) <= allowed)
 
 
-# The evidence and the posterior against oracles
-
-
 @pytest.mark.parametrize(
     ("inference", "options"),
     [
@@ -211,9 +205,6 @@ def test_searches_on_samples_lead_to_the_optimum_of_all_rows(
     assert_allclose(model.log_evidence, plain.log_evidence, rtol=1e-8)
     assert_allclose(model.thresholds, plain.thresholds, rtol=1e-4, atol=1e-4)
     assert model.convergence.n_iter < plain.convergence.n_iter
-
-
-# Predictions
 
 
 @every_inference
@@ -309,9 +300,6 @@ def test_relevance():
             model.relevance()
 
 
-# Symmetries
-
-
 def fit(X, y, **options):
     return fit_gpor(X, y, **{"n_threads": 1, "tol": 1e-4, **options})
 
@@ -352,9 +340,6 @@ def test_the_diagonal_of_a_precomputed_kernel_is_checked():
         call(K, diagonal=[1] * 20)
     with pytest.raises(ValueError, match=r"^diagonal is for a precomputed kernel only"):
         fit(X, y).predict(X, diagonal=np.ones(20))
-
-
-# Inducing rows
 
 
 @every_inference
@@ -417,9 +402,6 @@ def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):
     of_rows = fit_gpor(X, y, basis=X[:3], **options)
     of_numbers = fit_gpor(X, y, basis=[0, 1, 2], **options)
     assert_array_equal(of_rows.coef, of_numbers.coef)
-
-
-# Starts, priors, restarts
 
 
 def test_the_start_of_the_paper():
@@ -526,9 +508,6 @@ def test_restarts_are_reproducible_and_keep_the_best():
     assert other.convergence.n_iter != a.convergence.n_iter  # of other starts
 
 
-# Hard cases
-
-
 @every_inference
 @pytest.mark.parametrize("optimize", [True, False])
 def test_a_kernel_that_is_not_positive_semi_definite(inference, optimize):
@@ -569,9 +548,6 @@ def test_twelve_thousand_features_on_fifty_rows():
     assert model.relevance().shape == (d,)
     assert np.isfinite(model.log_evidence)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-12)
-
-
-# Reports
 
 
 def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
@@ -634,9 +610,6 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
     assert c.status is Status.STALLED
     assert c.violation > c.tol == tol
     assert np.isfinite(model.predict_proba(X)).all()
-
-
-# Arguments
 
 
 @pytest.mark.parametrize(
@@ -703,9 +676,6 @@ def test_unusable_arguments_are_refused(options, message):
         fit_gpor(
             options.get("X", X), y, **{k: v for k, v in options.items() if k != "X"}
         )
-
-
-# Time limits
 
 
 def cut_short(X, y, **options):

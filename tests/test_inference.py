@@ -40,9 +40,6 @@ def mixed(family="cumulative", **options):
     return ordinal.fit_clmm(X, y, groups=groups, family=family, **options), y, groups
 
 
-# Families
-
-
 @pytest.mark.parametrize("family", FAMILIES)
 def test_terms_of_ratio_models_are_tested_by_fits_without_them(family):
     model = fit_ratio(X, Y, family=family, tol=1e-9)
@@ -292,9 +289,6 @@ def test_a_model_that_is_not_linear_is_refused_in_one_wording():
         inference.tidy(path)
 
 
-# Doors
-
-
 def test_functions_take_searches_estimators_and_preprocessed_models():
     search = {"search": Grid(l2=[0.0]), "cv": 2, "preprocess": None}
     found = ordinal.select("pom", X, Y, **search)
@@ -350,9 +344,6 @@ def test_methods_that_delegate_have_the_parameters_of_their_function():
         assert inspect.getdoc(method) == inspect.getdoc(function)
     for cls in (PomModel, ClmmModel, type(fit_ratio(X, Y))):
         assert all(getattr(cls, n) is getattr(inference, n) for n in delegating)
-
-
-# Residuals at the modes, quantile residuals, simulation
 
 
 @pytest.mark.parametrize("family", ["cumulative", "adjacent", "backward"])

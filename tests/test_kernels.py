@@ -224,9 +224,6 @@ def test_pearson_refuses_what_it_has_no_use_for():
         ordinal.fit_svorim(sparse.csr_array(np.eye(2)), [0, 1], kernel=PEARSON)
 
 
-# The exponential of the RBF rows
-
-
 def exponential(x, dtype):
     """exp(x) for x <= 0, in the precision of dtype, as the solvers compute it."""
     out = np.empty((1, x.size), dtype)
@@ -352,9 +349,6 @@ def test_an_unknown_level_is_refused(tmp_path):
     assert "baseline, got 'quantum'" in out.stderr
 
 
-# A gamma a feature
-
-
 @pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
 def test_relevances_are_checked(kernel):
     for bad in (1.0, [], [[1.0]]):
@@ -439,9 +433,6 @@ def test_kernels_with_nothing_to_learn_have_no_slopes():
         assert kernel.diagonal_slopes(A, np.ones(3)).shape == (0,)
 
 
-# make_kernel
-
-
 def problem(X, **options):
     y = np.arange(X.shape[0]) % 2
     return Problem.from_arrays(X, y, **options)
@@ -502,9 +493,6 @@ def test_unusable_parameters_of_kernels_are_refused(bad):
         kernels.Polynomial(degree=bad)
 
 
-# Callables
-
-
 @pytest.mark.parametrize(
     ("kernel", "error", "message"),
     [
@@ -556,9 +544,6 @@ def test_kernels_are_values():
     assert len({kernels.Linear(), kernels.Linear()}) == 1
     with pytest.raises(AttributeError):
         kernels.RBF(0.5).gamma = 1.0
-
-
-# Coefficients of features
 
 
 @pytest.mark.parametrize("stored", ["dense", "csr"])
