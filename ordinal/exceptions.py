@@ -63,7 +63,7 @@ class EmptyColumnsWarning(UserWarning):
 
 
 class UnknownLevelsWarning(UserWarning):
-    """Categories of new rows that no training row has, and that count as missing."""
+    """New rows have categories that no training row has, or dates far from theirs."""
 
 
 class ApproximationWarning(UserWarning):

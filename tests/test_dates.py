@@ -1,6 +1,7 @@
 """Columns of dates: their numbers, whatever library and type they come in."""
 
 import datetime
+import warnings
 from functools import partial
 
 import numpy as np
@@ -149,6 +150,28 @@ def test_dates_of_a_file_are_predicted_as_those_of_a_table(method, tmp_path, cap
 
 
 @pytest.mark.slow("the checks of scikit-learn, and a search")
+@pytest.mark.parametrize(
+    ("parts", "shift", "far"),
+    [
+        (PARTS, 200, True),
+        (["days"], -200, True),
+        (["year"], 900, True),
+        (PARTS, 20, False),
+        (["month", "weekday"], 2000, False),
+    ],
+)
+def test_dates_far_from_the_training_rows_are_warned_of(parts, shift, far):
+    how = TablePreprocessor(dates={"visit": parts})
+    model = loaded(ordinal.fit_svorim(X, Y, preprocess=how))
+    moved = X.assign(visit=X["visit"] + pd.Timedelta(shift, "D"))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.predict(moved)
+    said = [str(w.message) for w in caught]
+    assert len(said) == far
+    assert all("'visit' of X holds 20" in text for text in said)
+
+
 def test_pipelines_of_scikit_learn_take_tables():
     pytest.importorskip("sklearn")
     from sklearn.model_selection import GridSearchCV

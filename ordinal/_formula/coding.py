@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, product
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -31,7 +31,11 @@ from .._input.frame import Frame, default_names
 from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
 from .._model.storage import Storable
-from .._watch.convergence import warn_of_unknown_levels, warn_of_unnamed
+from .._watch.convergence import (
+    warn_of_far_dates,
+    warn_of_unknown_levels,
+    warn_of_unnamed,
+)
 from .dates import Part, part_of_dates
 from .expressions import columns_of, evaluate
 from .splines import Basis, Kind
@@ -102,6 +106,8 @@ class Variable(Storable):
         Whether every level has an indicator, also where treatment contrasts would do.
     part : {"year", "month", "weekday", "days"} or None
         Number that is made of a column of dates.
+    span : tuple of two floats, or None
+        First and last of these numbers in the training rows, where they grow with time.
     """
 
     name: str
@@ -115,6 +121,7 @@ class Variable(Storable):
     unseen: Literal["error", "missing"] = "error"
     full: bool = False
     part: Part | None = None
+    span: tuple[float, float] | None = field(default=None, kw_only=True)
 
     def _check(self) -> None:
         if self.part is not None and (
@@ -610,7 +617,11 @@ def _numbers(variable: Variable, frame: Frame) -> np.ndarray:
         if variable.fill is not None and np.isnan(variable.fill):
             return np.zeros(len(frame))
         if variable.part is not None:
-            return part_of_dates(frame, j, variable.part)
+            values = part_of_dates(frame, j, variable.part)
+            if variable.span is not None:
+                days = part_of_dates(frame, j, "days")
+                warn_of_far_dates(frame.shown_names[j], days, values, variable.span)
+            return values
         if variable.unseen == "error" or known is None:
             return coded_column(frame, j, known)
         places = coded_column(frame, j, known, unseen_is_missing=True)

@@ -16,6 +16,7 @@ import numpy as np
 from .._input.checks import enumerated, shown
 from .._input.columns import is_frame, unknown_levels
 from .._input.fields import FINITE, NONNEGATIVE, NOT_NAN
+from .._input.frame import times_of
 from .._input.immutable import Immutable
 from .._input.sparse import NamedCSR
 from .._input.warning import given_apart, warn
@@ -30,6 +31,7 @@ from ..exceptions import (
     UnscaledFeaturesWarning,
 )
 
+_BEYOND = 0.1  # share of the span of training dates; the ends of folds are nearer
 _NAMED = 10  # most thresholds in a warning
 
 
@@ -75,6 +77,27 @@ def warn_of_unknown_levels(
             f"no training row has and which {'count' if unknown[1:] else 'counts'} as "
             f"missing; its categories are {known}: write "
             f"{'them' if unknown[1:] else 'it'} as there if one is meant",
+            UnknownLevelsWarning,
+            name,
+        )
+
+
+def warn_of_far_dates(
+    name: str, days: np.ndarray, values: np.ndarray, span: tuple[float, float]
+) -> None:
+    """Warn of dates of a new column whose days or years are far from the training rows.
+
+    Numbers get no such warning: only time leads all later rows out of the span.
+    """
+    first, last = span
+    margin = _BEYOND * (last - first)
+    far = days[(values < first - margin) | (values > last + margin)]
+    if far.size:
+        date = times_of(far[:1]).astype("datetime64[D]")[0]
+        warn(
+            f"column {shown(name)} of X holds {date}, which is far from the dates of "
+            "the training rows, so that effects of its year and days are extrapolated: "
+            "for predictions of later dates fit the parts month and weekday alone",
             UnknownLevelsWarning,
             name,
         )

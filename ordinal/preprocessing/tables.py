@@ -258,6 +258,7 @@ class TablePreprocessor(PreprocessorOptions):
                         and not known.all()
                     ),
                     part=part,
+                    span=_span(values[known]) if part in ("days", "year") else None,
                 )
             )
         return made
@@ -267,6 +268,12 @@ class TablePreprocessor(PreprocessorOptions):
         if self.drop_first is not None:
             return self
         return replace(self, drop_first=full_rank)
+
+
+def _span(values: np.ndarray) -> tuple[float, float] | None:
+    """Return the least and the largest value, or None for those without effect."""
+    ends = (float(values.min()), float(values.max())) if values.size else (0.0, 0.0)
+    return ends if ends[0] < ends[1] else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
