@@ -423,7 +423,7 @@ def test_a_report_has_figures_baselines_date_and_call(tmp_path, monkeypatch):
     version = f"PomModel of ordinal {ordinal.__version__}, 1971-01-02"
     assert words[words.index(version) - 1] == "A & B"
     assert "Call: fit_pom(X, y, link='probit')" in words
-    assert "None of 30 training rows that the model remembers is among" in page
+    assert "30 of its training rows, to recognise them: none of these is among" in page
     # the best constants, by trying all
     every = [abs(k - ranks[1::2]) for k in range(3)]
     best = {
@@ -442,7 +442,7 @@ def test_a_report_has_figures_baselines_date_and_call(tmp_path, monkeypatch):
     page = path.read_text()
     assert "figures of this page need matplotlib: pip install" in page
     assert page.count("<svg") == 1
-    assert "fitted to these rows: 30 of 30 training rows" in page
+    assert "fitted to these rows. The model keeps digests of 30 of its" in page
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
     with pytest.raises(
         ValueError, match=r"SOURCE_DATE_EPOCH must be a number .* 'soon'"

@@ -95,9 +95,11 @@ def test_augment_has_the_rows_with_what_the_model_says_of_them(model):
 def test_the_summary_says_what_was_left_out_and_why():
     X = np.column_stack([MADE.X, MADE.X[:, 0] + MADE.X[:, 1], np.ones(120)])
     X[3, 0] = np.nan
+    y, drop = np.where(np.arange(120) == 9, np.nan, MADE.y), {"missing_labels": "drop"}
     with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
-        model = ordinal.fit_pom(X, MADE.y, missing="drop", classes=[0, 1, 2, 3, 9])
-    lines = model.summary().splitlines()
-    assert "Left out: 1 rows that lack values" in lines
+        model = ordinal.fit_pom(X, y, missing="drop", classes=[0, 1, 2, 3, 9], **drop)
+    lines, left = model.summary().splitlines(), "1 row without a label and 1 row with"
+    assert f"Left out: {left} missing values" in lines
+    assert f"{left} missing values" in repr(model)
     assert "Left out, as other columns determine them: 'x4', 'x5'" in lines
     assert "Without training rows, and never predicted: ranks [9]" in lines

@@ -29,7 +29,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unknown_levels, warn_of_unnamed
 from .column_names import READING, reads_records, with_names
 from .explanation import Explanation, Named
-from .printing import rows_without_labels
+from .printing import rows_left_out
 from .storage import Storable, read_file
 from .training_rows import RowsUsed
 from .views import views
@@ -412,8 +412,10 @@ class Model(Storable):
             lines["rule"] = self.rule
         if hasattr(self, "convergence"):  # not that of a foreign estimator
             lines["convergence"] = str(self.convergence)
-        if self.n_missing_labels:
-            lines["left out"] = rows_without_labels(self.n_missing_labels)
+        # Linear models count rows with missing values.
+        n_values = getattr(getattr(self, "statistics", None), "n_missing", 0)
+        if rows := rows_left_out(self.n_missing_labels, n_values):
+            lines["left out"] = rows
         return lines
 
 

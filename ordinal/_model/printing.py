@@ -185,11 +185,13 @@ class Text(str):
         return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
-def rows_without_labels(n: int) -> str:
-    """Return n rows without a label in words."""
-    return "1 row without a label" if n == 1 else f"{n} rows without a label"
+def rows_left_out(n_labels: int, n_values: int = 0) -> str:
+    """Return in words the rows that lack labels and values; empty for none."""
+    counts = (n_labels, "without a label"), (n_values, "with missing values")
+    found = [f"{n} row{'s' * (n > 1)} {what}" for n, what in counts if n]
+    return " and ".join(found)
 
 
 def left_out(n: int) -> str:
     """Return the end of a summary in brackets about rows without a label, if any."""
-    return f"; {rows_without_labels(n)} left out" if n else ""
+    return f"; {rows_left_out(n)} left out" if n else ""

@@ -160,17 +160,18 @@ def _origin(page: Page) -> str:
             ["It is not known whether the model was fitted to these rows."]
         )
     n = page.model.origin.training_rows.size
-    found = f"{round(share * n)} of {n} training rows that the model remembers"
+    kept = f"The model keeps digests of {n} of its training rows, to recognise them: "
+    count = {0: "none of these is", 1: "all of these are"}.get(share)
+    found = f"{kept}{count or f'{round(share * n)} of these are'} among the rows here."
     if not share:
-        return html_notes([f"None of {n} training rows that the model remembers is "
-                           "among these rows."])  # fmt: skip
+        return html_notes([found])
     text = (
         "The model was fitted to these rows"
         if share == 1
         else "The model was fitted to some of these rows, or to rows like them"
     )
     return (
-        f'<p class="warning"><b>Warning.</b> {text}: {found} are among them. Errors on '
+        f'<p class="warning"><b>Warning.</b> {text}. {found} Errors on '
         "new rows are probably larger than those below.</p>"
     )
 

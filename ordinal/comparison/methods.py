@@ -35,7 +35,7 @@ from .._model.printing import (
     aligned,
     html_notes,
     html_table,
-    rows_without_labels,
+    rows_left_out,
 )
 from .._model.registry import (
     check_intervals,
@@ -291,7 +291,7 @@ class Comparison(Immutable):
                 f"Not tuned, because they have no default grid: {', '.join(untuned)}."
             )
         if self._study.labelled.n_missing:
-            rows = rows_without_labels(self._study.labelled.n_missing)
+            rows = rows_left_out(self._study.labelled.n_missing)
             notes.append(f"Left out: {rows}.")
         return notes + [f"{name} failed: {why}" for name, why in self.reasons.items()]
 

@@ -22,7 +22,14 @@ from .._input.checks import (
     shown,
     with_suggestions,
 )
-from .._model.printing import LEGEND, Table, Text, aligned, coefficient_lines
+from .._model.printing import (
+    LEGEND,
+    Table,
+    Text,
+    aligned,
+    coefficient_lines,
+    rows_left_out,
+)
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
 from .fitted import (
     Fitted,
@@ -524,8 +531,8 @@ def _summary_lines(model: Any) -> list[str]:
         lines.append(f"Not converged: {model.convergence}")
     if model.statistics.covariance_type != "observed":
         lines.append(f"Standard errors: {model.statistics.covariance_type} (sandwich)")
-    if model.statistics.n_missing:
-        lines.append(f"Left out: {model.statistics.n_missing} rows that lack values")
+    if rows := rows_left_out(model.n_missing_labels, model.statistics.n_missing):
+        lines.append(f"Left out: {rows}")
     if model.predictor.dropped:
         others = enumerated(model.predictor.dropped)
         lines.append(f"Left out, as other columns determine them: {others}")
