@@ -180,6 +180,15 @@ def test_step_of_a_mixed_model_ends_at_the_fit_of_its_terms():
     assert one["loglik"][1] == pytest.approx(smaller.loglik, abs=1e-8)
 
 
+@pytest.mark.parametrize("family", ["cumulative", "stopping"])
+def test_penalised_models_have_their_training_rows(family):
+    path = ordinal.fit_pom_path(X, Y, n_lambdas=2, family=family)
+    fits = [ordinal.fit_pom(X, Y, l1=0.01, l2=0.1), fit_ratio(X, Y, l2=0.1)]
+    for model in (*path.models, *fits):
+        again = inference.residuals(model, X, Y)
+        assert_allclose(inference.residuals(model), again, rtol=1e-9)
+
+
 def test_terms_of_a_mixed_model_need_its_unchanged_training_rows():
     table, y = X.copy(), mixed()[1]
     model = ordinal.fit_clmm(table, y, groups={"judge": JUDGE}, n_quadrature=1)
