@@ -17,7 +17,7 @@ all other parameters by a factor.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeVar, cast
@@ -299,28 +299,27 @@ class Design:
 
         The function may be sent to workers. `total` of its design is that of all rows.
         """
-        return sum_of_chunks(self.X, self._of_part(call), self._row_vectors, n_threads)
+        beside = tuple(self._row_vectors.values())
+        return sum_of_chunks(self.X, self._of_part(call), beside, n_threads)
 
     def of_chunks(self, call: Callable[[Design], np.ndarray]) -> np.ndarray:
         """Return call(design of a chunk) of all chunks, stacked, (chunks, k)."""
-        return stack_of_chunks(self.X, self._of_part(call), self._row_vectors)
+        beside = tuple(self._row_vectors.values())
+        return stack_of_chunks(self.X, self._of_part(call), beside)
 
     @property
-    def _row_vectors(self) -> tuple[np.ndarray, ...]:
-        """The vectors with an entry per row, in the order of `_call_of_part`."""
-        known = () if self.offset is None else (self.offset,)
-        # Rows in chunks have known ranks.
-        begins = () if self.lower is None else (self.lower,)
-        return self.rank, self.weight, *known, *begins
+    def _row_vectors(self) -> dict[str, np.ndarray]:
+        """The fields with an entry per row, by name: ranks and weights come first."""
+        more = {"offset": self.offset, "lower": self.lower}
+        known = {name: a for name, a in more.items() if a is not None}
+        return {"rank": self.rank, "weight": self.weight, **known}
 
     def _of_part(self, call: Callable[[Design], Result]) -> Callable[..., Result]:
         """Return a function of the rows of a chunk from one of its design."""
         # Workers have the rows, which must not be sent along.
         none = np.empty(0)
         empty = replace(self, X=none, rank=none, weight=none, offset=None, lower=None)
-        if self.lower is None:
-            return partial(_call_of_part, call, empty)
-        return partial(_call_of_intervals, call, empty)
+        return partial(_call_of_part, call, empty, tuple(self._row_vectors))
 
     @property
     def is_chunked(self) -> bool:
@@ -561,25 +560,20 @@ def masses(
     return mass
 
 
-def _call_of_intervals(
-    call: Callable[[Design], Result], empty: Design, X: Matrix, *by_row: np.ndarray
-) -> Result:
-    """Call a function of the design of some rows with intervals of ranks."""
-    *others, lower = by_row
-    return _call_of_part(call, replace(empty, lower=lower), X, *others)
-
-
 def _call_of_part(
     call: Callable[[Design], Result],
     empty: Design,
+    names: Sequence[str],
     X: Matrix,
-    rank: np.ndarray,
-    weight: np.ndarray,
-    offset: np.ndarray | None = None,
+    *by_row: np.ndarray,
 ) -> Result:
-    """Call a function of the design of one chunk, perhaps on a worker."""
-    weight = np.ascontiguousarray(weight)
-    return call(replace(empty, X=X, rank=rank, weight=weight, offset=offset))
+    """Call a function of the design of one chunk, perhaps on a worker.
+
+    `by_row` are the fields `names` of the rows of the chunk.
+    """
+    parts: dict[str, Any] = dict(zip(names, by_row, strict=True))
+    parts["weight"] = np.ascontiguousarray(parts["weight"])
+    return call(replace(empty, X=X, **parts))
 
 
 def _crossings(theta: np.ndarray, slopes: np.ndarray, D: Design) -> Parts:

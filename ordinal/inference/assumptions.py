@@ -48,7 +48,6 @@ from .fitted import (
     fitted_model,
     fitted_rows,
     refit,
-    refit_design,
     remembered,
     warn_unless_optimal,
 )
@@ -238,7 +237,7 @@ def scale_test(model: Any) -> Table:
         zeta = np.zeros(scale.size)
         zeta[np.isin(scale, D.scale)] = own
         x = np.concatenate([*(part.ravel() for part in others), zeta])
-        end = refit_design(fit, replace(D, scale=scale), x, "scale_test")
+        end = refit(fit.loss_of(replace(D, scale=scale)), x, "scale_test")
         warn_unless_optimal(end, "scale_test", f"the fit with scale={listed([name])}")
         names.append(name)
         chi2.append(max(0.0, 2 * D.total * (least - end.point.value)))
@@ -358,7 +357,7 @@ def ratio_tests(
     chi2, dof = [], []
     for freed in groups:
         larger, start = _freed(D, fit.x, freed)
-        found = refit_design(fit, larger, start, _ASKED)
+        found = refit(fit.loss_of(larger), start, _ASKED)
         which = f"the fit with {freed.size} more nominal effects"
         warn_unless_optimal(found, _ASKED, which)
         chi2.append(max(0.0, 2 * D.total * (least - found.point.value)))

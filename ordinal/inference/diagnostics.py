@@ -73,7 +73,7 @@ from .fitted import (
     rows_of,
     scaled_scores,
     thresholds_at,
-    warn_unless_at_optimum,
+    warn_of_early_end,
 )
 from .margins import DesignRows, MatrixRows, TableRows, rows_to_average
 from .sandwich import inverse
@@ -554,7 +554,7 @@ def hosmer_lemeshow(
     groups = check_count("groups", groups, 2)
     rows = read_rows(model, "hosmer_lemeshow", X, y, offset)
     check_known_ranks((rows.first, rows.rank), "hosmer_lemeshow")
-    warn_unless_at_optimum(model)
+    warn_of_early_end(model)
     n, r = rows.rank.size, int(model.predictor.observed.sum())
     _check_size("hosmer_lemeshow", n * r, f"counts of {r} ranks, of {n} rows in all")
     P = probabilities_of(model, rows.source)

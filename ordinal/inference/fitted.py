@@ -409,8 +409,10 @@ def fitted_rows(
                 f"{shown(given)}"
             )
         model = inner
-    for kind in kinds_of(model):
-        if remedies and kind in remedies:
+    own = model.predictor
+    kinds = {"mixed": own.is_mixed, "ratio": own.family != "cumulative"}
+    for kind, applies in kinds.items():
+        if applies and remedies and kind in remedies:
             raise TypeError(
                 f"{asked} is not defined for a {type(model).__name__}: {remedies[kind]}"
             )
@@ -425,12 +427,6 @@ def rows_of(model: Any, X: Any, n: int) -> tuple[np.ndarray, Any]:
     if X is not None:
         return np.arange(n), index_of(X)
     return model.rows_used, model._rows_used.index
-
-
-def kinds_of(model: Fitted) -> tuple[str, ...]:
-    """Return the kinds of a model by which functions are defined for it or not."""
-    mixed = ("mixed",) if model.predictor.is_mixed else ()
-    return mixed if model.predictor.family == "cumulative" else (*mixed, "ratio")
 
 
 def about_groups(asked: str, model: Fitted, **arguments: Any) -> dict[str, Any]:
@@ -463,11 +459,6 @@ def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
                 "weight, unlike in the model: join it to the next rank first"
             )
     return found
-
-
-def refit_design(fit: FitMemory, design: Design, x: np.ndarray, asked: str) -> Minimum:
-    """Fit another design of the same rows, with the link of a fit, from x."""
-    return refit(fit.loss_of(design), x, asked)
 
 
 def warn_unless_optimal(found: Any, asked: str, which: str) -> None:
@@ -592,7 +583,7 @@ def check_likelihood(model: Fitted, asked: str) -> None:
             f"{asked} needs estimates of maximum likelihood, and {bias}"
         )
     if not model.statistics.separated.size:
-        warn_unless_at_optimum(model)
+        warn_of_early_end(model)
         return
     if model.statistics.limits is not None:
         return
@@ -607,8 +598,8 @@ def check_likelihood(model: Fitted, asked: str) -> None:
         )
 
 
-def warn_unless_at_optimum(model: Fitted) -> None:
-    """Warn that a fit has ended early, of which a call returns statistics."""
+def warn_of_early_end(model: Fitted) -> None:
+    """Warn of statistics of a model whose fit ended before the optimum."""
     end = model.convergence
     # Rounding may end a fit within the tolerance.
     stalled = end.status is Status.STALLED and end.violation <= end.tol

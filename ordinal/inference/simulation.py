@@ -24,7 +24,7 @@ from .._input.immutable import read_only
 from .._input.labels import lacks_label
 from .._input.types import ArrayLike, MatrixLike
 from .diagnostics import RankedRows, check_known_ranks, ends_of, probabilities_of
-from .fitted import about_groups, fitted_rows, warn_unless_at_optimum
+from .fitted import about_groups, fitted_rows, warn_of_early_end
 
 _BAND = 0.95  # share of the sets whose sorted residuals are between the ends of a band
 
@@ -90,7 +90,7 @@ def simulate(
     model, X = fitted_rows(model, X, "simulate")
     n = check_count("n", n)
     random = about_groups("simulate", model, groups=groups)
-    warn_unless_at_optimum(model)
+    warn_of_early_end(model)
     labels, generator = model.classes[model.predictor.observed], resolve_rng(rng)
     drawn = _drawn(model, "simulate", X, offset, generator, n, random)
     return np.stack([labels[rank] for rank in drawn], axis=1)
@@ -250,7 +250,7 @@ def simulated_residuals(
         remedy = 'take residuals(kind="quantile"), which are of single rows'
         check_known_ranks((rows.first, rows.rank), asked, why, remedy)
     sizes = None if by is None else _numbers(by, rows.rank.size)
-    warn_unless_at_optimum(model)
+    warn_of_early_end(model)
     generator = resolve_rng(rng)
     used = rows.weight > 0
     drawn = _drawn(model, asked, X, offset, generator, n, random)

@@ -144,7 +144,7 @@ class TermFits:
         D, smaller = self._design(larger.terms), self._design(left)
         x, hessian = larger.found.point.x, larger.found.point.hessian
         if (D.nominal.size, D.scale.size) != (smaller.nominal.size, smaller.scale.size):
-            return self._fit(left, (_between(x, D, smaller),))
+            return self._fit(left, (_parameters_in(smaller, x, D),))
         q, qm, _, _ = D.sizes
         drop = q + qm + np.flatnonzero(~np.isin(D.location, smaller.location))
         keep = np.setdiff1d(np.arange(x.size), drop)
@@ -163,8 +163,8 @@ class TermFits:
     def with_term(self, smaller: TermFit, term: str) -> TermFit:
         """Fit one more term, starting at a smaller fit without an effect of it."""
         terms = tuple(t for t in self.columns if t in (*smaller.terms, term))
-        designs = self._design(smaller.terms), self._design(terms)
-        return self._fit(terms, (_between(smaller.found.point.x, *designs),))
+        x, D = smaller.found.point.x, self._design(smaller.terms)
+        return self._fit(terms, (_parameters_in(self._design(terms), x, D),))
 
     def droppable(self, terms: Collection[str]) -> list[str]:
         """Return those of some terms that no other one of them contains."""
@@ -209,11 +209,25 @@ class TermFits:
         smaller = self._design(fitted.terms)
         # Terms of the scale are no part of the formula.
         used = [*smaller.location, *smaller.nominal]
-        own = [t for t in kept if np.isin(places[t], used).any()]
-        text = f"{response} ~ {' + '.join([*own, *offsets]) or '1'}"
+        named = [t for t in kept if np.isin(places[t], used).any()]
+        text = f"{response} ~ {' + '.join([*named, *offsets]) or '1'}"
         coding = replace(coding, terms=terms, formula=text if coding.formula else None)
         columns = np.array([j for t in kept for j in places[t]], np.int64)
-        return _model(self, fitted, coding, columns, frame)
+        design = smaller.with_columns(columns)
+        x, fields, memory = self.refitted(fitted, design, frame)
+        own, in_order = model.predictor, model.predictor.family == "cumulative"
+        of_design = fields_of_design(design, own.observed, x, in_order=in_order)
+        made = with_values(
+            model,
+            feature_names=coding.feature_names,
+            coding=coding,
+            column_names=coding.column_names,
+            **({"loglik": fitted.loglik} | of_design | fields),
+        )
+        if memory is not None:
+            remember(made, memory)
+            note_rows_used(made, getattr(model, "_rows_used", None))
+        return made
 
     def refitted(
         self, fitted: TermFit, design: Design, frame: Frame | None
@@ -267,20 +281,22 @@ class TermFits:
         return self._fitted(terms, found)
 
     def _warn_unless_optimal(self, found: Any, terms: Sequence[str]) -> None:
+        """Warn if a fit of some terms, which the message lists, stopped early."""
         which = f"the fit of {listed(terms) if terms else 'no terms'}"
         warn_unless_optimal(found, self.asked, which)
 
     def _fitted(self, terms: tuple[str, ...], found: Minimum) -> TermFit:
+        """Return the optimum of some terms with its log-likelihood."""
         loglik = -self.fit.loss.design.total * found.point.value
         if terms == tuple(self.columns):  # of a separated fit it is the supremum
             loglik = max(loglik, self.model.loglik)
         return TermFit(terms, found, loglik, found.point.x.size)
 
 
-def _between(x: np.ndarray, D: Design, other: Design) -> np.ndarray:
-    """Return the parameters x of a design as those of another one of the same table.
+def _parameters_in(other: Design, x: np.ndarray, D: Design) -> np.ndarray:
+    """Return the parameters x of a design D as those of another one of the same table.
 
-    Effects that only the latter has are 0.
+    Effects that only the other design has are 0.
     """
     alpha, *parts = D.split(x)
     columns = ((of.nominal, of.location, of.scale) for of in (D, other))
@@ -290,32 +306,6 @@ def _between(x: np.ndarray, D: Design, other: Design) -> np.ndarray:
         made[..., np.isin(there, own)] = values[..., np.isin(own, there)]
         out.append(made.ravel())
     return np.concatenate(out)
-
-
-def _model(
-    fits: TermFits,
-    fitted: TermFit,
-    coding: Coding,
-    columns: np.ndarray,
-    frame: Frame | None,
-) -> Any:
-    """Return the model of a fit whose design has only the given columns, increasing."""
-    predictor = fits.model.predictor
-    design = fits._design(fitted.terms).with_columns(columns)
-    x, fields, memory = fits.refitted(fitted, design, frame)
-    in_order = predictor.family == "cumulative"
-    of_design = fields_of_design(design, predictor.observed, x, in_order=in_order)
-    made = with_values(
-        fits.model,
-        feature_names=coding.feature_names,
-        coding=coding,
-        column_names=coding.column_names,
-        **({"loglik": fitted.loglik} | of_design | fields),
-    )
-    if memory is not None:
-        remember(made, memory)
-        note_rows_used(made, getattr(fits.model, "_rows_used", None))
-    return made
 
 
 def check_observed(model: Fitted, asked: str) -> None:

@@ -81,6 +81,7 @@ from ..inference.margins import (
 from ..inference.steps import TermFits
 from ..inference.tables import profile_ends
 
+_SHOWN = 5  # coefficients and thresholds in a `repr`
 _SEARCHED = 100  # ranks above which medians are found among the thresholds
 _EFFECTS = "location", "nominal", "scale"
 _ROUNDING = 1e-9  # differences between processors in thresholds computed from alpha
@@ -159,8 +160,8 @@ class LinearModel(Model):
         lines: dict[str, str] = {"link": self.link}
         if self.statistics.l1 or self.statistics.l2:
             lines["penalties"] = penalties_of(self)
-        lines["coef"] = _few(self.coef_names, self.coef)
-        lines["thresholds"] = _few(self.threshold_names, self.thresholds)
+        lines["coef"] = _first_values(self.coef_names, self.coef)
+        lines["thresholds"] = _first_values(self.threshold_names, self.thresholds)
         return lines | super()._summary()
 
     @property
@@ -506,8 +507,8 @@ class LinearModel(Model):
     residuals = inference.residuals
 
 
-def _few(names: tuple[str, ...], values: np.ndarray, at_most: int = 5) -> str:
-    """Return the first few values with their names, as text."""
+def _first_values(names: tuple[str, ...], values: np.ndarray) -> str:
+    """Return the first `_SHOWN` values with their names, as text."""
     shown = [f"{name} {v:.4g}" for name, v in zip(names, values.tolist(), strict=True)]
-    more = f", ... ({len(shown)})" if len(shown) > at_most else ""
-    return ", ".join(shown[:at_most]) + more if shown else "none"
+    more = f", ... ({len(shown)})" if len(shown) > _SHOWN else ""
+    return ", ".join(shown[:_SHOWN]) + more if shown else "none"

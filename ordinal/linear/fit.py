@@ -53,7 +53,7 @@ from .prepared import (
     PreparedPom,
     check_concave,
     check_family,
-    order_of,
+    order_constraint,
     prepare_pom,
 )
 from .ratio import RatioModel, ratio_model
@@ -547,14 +547,11 @@ class _Nets:
     def solver(self) -> PathSolver[Any]:
         """The solver of the problem without ranks of no weight."""
         if self._solver is None:
-            self._solver = self._made()
+            loss = self._loss_of(self.prepared)
+            if self._ranks is None and self.prepared.design.lower is not None:
+                self._ranks = RankOrder(loss)
+            self._solver = PathSolver(loss, self._max_iter, self.prepared.monitor)
         return self._solver
-
-    def _made(self) -> PathSolver[Any]:
-        loss = self._loss_of(self.prepared)
-        if self._ranks is None and self.prepared.design.lower is not None:
-            self._ranks = RankOrder(loss)
-        return PathSolver(loss, self._max_iter, self.prepared.monitor)
 
     def largest(self) -> float:
         """Return the least l1 for which all coefficients are 0, or 1 if it is 0."""
@@ -636,7 +633,7 @@ def _prepared(
         prepared = constrained(
             prepared, "fit_pom", lambda D: likelihood_of(D, link, l2, n_threads)
         )
-    order = None if in_order is False else order_of(prepared, in_order)
+    order = None if in_order is False else order_constraint(prepared, in_order)
     choice, cluster = CovarianceChoice(), prepared.training.cluster
     if robust or cluster is not None:
         design, without = prepared.design, "with a penalty" if l1 or l2 else ""

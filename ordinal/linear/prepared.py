@@ -332,7 +332,7 @@ def _read_training(
         table = Frame.of_numbers(coding.transform(table), coding.column_names)
     names, by_class = feature_names(table), given.get("class_weight")
     # An array has been checked as it was read.
-    values = table if isinstance(table, np.ndarray) else _values_of(table, is_coded)
+    values = table if isinstance(table, np.ndarray) else _features_of(table, is_coded)
     return TrainingTable(
         Problem.from_features(values, names, y, classes, weight, by_class),
         y,
@@ -348,7 +348,7 @@ def _read_training(
     )
 
 
-def _values_of(table: Any, is_coded: bool) -> Matrix:
+def _features_of(table: Any, is_coded: bool) -> Matrix:
     """Return the features of a frame or a sparse matrix, checked unless they are."""
     # Arithmetic of a coding may be infinite, and sparse entries are not checked yet.
     if not isinstance(table, Frame) or (is_coded and table.shape[1]):
@@ -521,8 +521,8 @@ def _design(
 ) -> Design:
     """Return the design that the arguments describe."""
     coding = training.coding
-    nominal = _chosen("nominal", nominal, problem, training)
-    scale = _chosen("scale", scale, problem, training)
+    nominal = _column_numbers("nominal", nominal, problem, training)
+    scale = _column_numbers("scale", scale, problem, training)
     terms = {} if coding is None else coding.columns_of_terms
     beside = [j for term in training.beside for j in terms[term]]
     # All other columns have a location effect.
@@ -538,7 +538,7 @@ def _design(
     if known is not None:
         known = read_offset(known, problem.n_samples)
         if known.ndim == 2:
-            _check_thresholds_of(known, problem)
+            _check_offset_by_threshold(known, problem)
         fits = (np.abs(known).T <= _OFFSET) | (problem.weight == 0)
         check_entries(
             "offset",
@@ -552,7 +552,7 @@ def _design(
     )
 
 
-def _check_thresholds_of(offset: np.ndarray, problem: Problem) -> None:
+def _check_offset_by_threshold(offset: np.ndarray, problem: Problem) -> None:
     """Raise ValueError unless offsets by threshold fit the ranks and the rows."""
     check_offset_columns(offset, problem.present.size - 1)
     if not problem.present.all() or isinstance(problem.X, Rows):
@@ -561,12 +561,12 @@ def _check_thresholds_of(offset: np.ndarray, problem: Problem) -> None:
 
 
 def _strings(names: Any) -> list[str]:
-    """Return the strings in `nominal` or `scale`, which `_chosen` checks later."""
+    """Return the strings in `nominal` or `scale`, which are checked later."""
     every = names if isinstance(names, Sequence) and not isinstance(names, str) else ()
     return [name for name in every if isinstance(name, str)]
 
 
-def _chosen(
+def _column_numbers(
     argument: str, columns: Any, problem: Problem, training: TrainingTable
 ) -> np.ndarray:
     """Return the numbers of the columns that an argument names, increasing."""
@@ -592,7 +592,7 @@ def _chosen(
     return np.array(sorted(numbers), dtype=np.int64)
 
 
-def order_of(prepared: PreparedPom, in_order: Any) -> OrderedThresholds | None:
+def order_constraint(prepared: PreparedPom, in_order: Any) -> OrderedThresholds | None:
     """Return the constraint of `in_order`, or None if thresholds cannot cross."""
     design, coding = prepared.design, prepared.training.coding
     if prepared.training.monotone:

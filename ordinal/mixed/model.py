@@ -32,7 +32,7 @@ from ..inference.fitted import (
     read_design,
     scaled_scores,
     thresholds_at,
-    warn_unless_at_optimum,
+    warn_of_early_end,
 )
 from ..inference.margins import (
     DesignRows,
@@ -199,7 +199,7 @@ class ClmmModel(LinearModel):
             (group,) = known
         check_choice("group", group, tuple(known))
         own = known[str(group)]
-        warn_unless_at_optimum(self)
+        warn_of_early_end(self)
         q = len(own.effects)
         variance = np.diagonal(own.variances, axis1=1, axis2=2)
         return Table(
@@ -248,7 +248,7 @@ class ClmmModel(LinearModel):
         between = {own.name: float(own.covariance[0, 0]) for own in self.random}
         if group is not None:
             check_choice("group", group, tuple(between))
-        warn_unless_at_optimum(self)
+        warn_of_early_end(self)
         shared = sum(between.values()) if group is None else between[group]
         return shared / (sum(between.values()) + _VARIANCE[self.link])
 
