@@ -151,6 +151,8 @@ def test_steps_and_contrasts_refuse(model, big):
         inference.contrasts(housing("Infl + Type", nominal=["Type"]), "Type")
     with pytest.raises(ValueError, match="adjust must be"):
         inference.contrasts(model, "Type", adjust="scheffe")
+    with pytest.raises(ValueError, match="^at is for probabilities"):
+        inference.contrasts(model, "Type", at="Low")
 
 
 def test_anova_agrees_with_r_in_any_order(model, big):

@@ -414,8 +414,9 @@ def _category(
     ):
         raise ValueError(
             "a categorical term must be C(column) or C(column, "
-            f"Treatment('level')), got {shown(text)}: other contrasts are not "
-            "available"
+            f"Treatment('level')), got {shown(text)}: other contrasts, which would "
+            "not change fitted probabilities, are not available; "
+            "ordinal.inference.contrasts and wald_test compare any levels"
         )
     return FormulaFactor(f"C({name})", None, (_known(name, names),), True, reference)
 

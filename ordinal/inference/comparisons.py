@@ -301,6 +301,7 @@ def contrasts(
     check_choice("kind", kind, get_args(Smooth))
     level = check_share("level", level)
     random = about_groups("contrasts", model, effects=effects, groups=groups)
+    outcome = outcome_of(model, kind, at, values)
     if kind == "latent" and X is None and not random:
         b, V = location_of(model, "contrasts")
         labels, rows, others = _level_rows(model, feature, within)
@@ -308,7 +309,6 @@ def contrasts(
         names: dict[str, np.ndarray] = {}
         errors: Errors = partial(errors_of, V)
     else:
-        outcome = outcome_of(model, kind, at, values)
         names = outcome.names
         labels, others, estimate, G, errors = _cells(
             model, outcome, Rows(X, None, None, random), feature, within
@@ -533,7 +533,8 @@ def _level_rows(
     if not np.isin(apart, model.predictor.location).all():
         raise ValueError(
             f"contrasts needs one coefficient per level of {shown(feature)}, some "
-            "of which have nominal effects or were left out as collinear"
+            "of which have nominal effects or were left out as collinear: pass another "
+            "kind=, such as 'probability'"
         )
     return labels, every[:, :, model.predictor.location], others
 
