@@ -151,7 +151,7 @@ def test_steps_and_contrasts_refuse(model, big):
         inference.contrasts(housing("Infl + Type", nominal=["Type"]), "Type")
     with pytest.raises(ValueError, match="adjust must be"):
         inference.contrasts(model, "Type", adjust="scheffe")
-    with pytest.raises(ValueError, match="^at is for probabilities"):
+    with pytest.raises(ValueError, match=r"^at is for probabilities"):
         inference.contrasts(model, "Type", at="Low")
 
 
