@@ -5,7 +5,7 @@ The most accurate:    ordinal.fit_stacking(X, y)        several methods, weighte
 One method, tuned:    ordinal.select("npsvor", X, y)    and fitted to all rows
 One method, untuned:  ordinal.fit_boosting(X, y)        or another fit_* function
 Use the model:        model.predict(X), .predict_proba(X), .explain(X)
-                      model.report("page.html", X, y), model.save("model.npz")
+                      model.report(X, y, "page.html"), model.save("model.npz")
                       ordinal.load("model.npz")
 
 X is an array, a data frame or a sparse matrix; y holds ranks, an ordered categorical,

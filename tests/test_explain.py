@@ -8,6 +8,7 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
@@ -64,13 +65,12 @@ class Checked(HTMLParser):
 
 
 @pytest.fixture
-def words_of(tmp_path, monkeypatch):
+def words_of(monkeypatch):
     """Return the words of a report without its figures, which take most of the time."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
 
     def words(model, X, y):
-        model.report(tmp_path / "report.html", X, y)
-        return Checked((tmp_path / "report.html").read_text()).words
+        return Checked(model.report(X, y)).words
 
     return words
 
@@ -236,7 +236,7 @@ def test_rows_that_cannot_be_explained(tmp_path):
     page, model = tmp_path / "page.html", ordinal.fit_pom(X, y)
     with pytest.raises(ValueError, match="two rows or more to be explained, got 1"):
         model.explain(X[:1])  # its spread is 0, whatever the model
-    model.report(page, X[:1], y[:1])
+    model.report(X[:1], y[:1], page)
     assert "two rows or more to be explained, got 1" in page.read_text("utf-8")
     sparse = pytest.importorskip("scipy.sparse").csr_array(X)
     with pytest.raises(TypeError, match="X must be dense"):
@@ -248,7 +248,7 @@ def test_a_precomputed_kernel_has_no_features(tmp_path):
     model = ordinal.fit_svorim(K, y, kernel="precomputed")
     with pytest.raises(TypeError, match="precomputed kernel"):
         model.explain(K)
-    model.report(tmp_path / "report.html", K, y)
+    model.report(K, y, tmp_path / "report.html")
     assert "precomputed kernel" in (tmp_path / "report.html").read_text()
 
 
@@ -258,10 +258,10 @@ def test_a_selection_explains_and_reports_its_model(monkeypatch, tmp_path):
     own = found.explain(X, y, n_repeats=1, rng=2)
     want = found.model.explain(X, y, n_repeats=1, rng=2)
     assert_array_equal(own.importance, want.importance)
-    found.report(tmp_path / "a.html", X, y, title="t")
-    found.model.report(tmp_path / "b.html", X, y, title="t")
+    found.report(X, y, tmp_path / "a.html", title="t")
+    found.model.report(X, y, tmp_path / "b.html", title="t")
     with pytest.raises(TypeError, match="title must be text, got 3"):
-        found.report(tmp_path / "c.html", X, y, title=3)
+        found.report(X, y, tmp_path / "c.html", title=3)
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     without = ordinal.select("svorim", X, y, search={"C": [1.0]}, cv=2, refit=False)
     with pytest.raises(ValueError, match="refit=False"):
@@ -381,7 +381,7 @@ def test_importances_are_sorted_as_a_table():
 
 def test_a_report_holds_the_errors_and_needs_no_other_file(evil, tmp_path):
     frame, labels, classes, model = evil
-    model.report(tmp_path / "report.html", frame, labels, title=EVIL)
+    model.report(frame, labels, tmp_path / "report.html", title=EVIL)
     html = (tmp_path / "report.html").read_text()
     page = Checked(html)
     text = " ".join(page.words)
@@ -408,10 +408,10 @@ def test_a_report_has_figures_baselines_date_and_call(tmp_path, monkeypatch):
     model = ordinal.fit_pom(Z[::2], ranks[::2], link="probit")
     path = tmp_path / "report.html"
     with plt.style.context("dark_background"):
-        model.report(path, Z[1::2], ranks[1::2], title="A & B")
+        model.report(Z[1::2], ranks[1::2], path, title="A & B")
     assert plt.get_fignums() == []  # no window
     first = path.read_bytes()
-    model.report(path, Z[1::2], ranks[1::2], title="A & B")
+    model.report(Z[1::2], ranks[1::2], path, title="A & B")
     assert path.read_bytes() == first
     page = first.decode()
     words = Checked(page).words
@@ -438,7 +438,7 @@ def test_a_report_has_figures_baselines_date_and_call(tmp_path, monkeypatch):
     for name, value in best.items():
         assert words[words.index(name) + 3] == f"{value:.4f}"
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    model.report(path, Z[::2], ranks[::2])
+    model.report(Z[::2], ranks[::2], path)
     page = path.read_text()
     assert "figures of this page need matplotlib: pip install" in page
     assert page.count("<svg") == 1
@@ -447,8 +447,31 @@ def test_a_report_has_figures_baselines_date_and_call(tmp_path, monkeypatch):
     with pytest.raises(
         ValueError, match=r"SOURCE_DATE_EPOCH must be a number .* 'soon'"
     ):
-        model.report(path, Z, ranks)
+        model.report(Z, ranks, path)
     assert path.read_text() == page
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_a_report_takes_what_the_fit_took_and_agrees_with_explain(make, words_of):
+    day = pd.date_range("2024-01-01", periods=len(X)).strftime("%Y-%m-%d").tolist()
+    table = {"a": X[:, 0].copy(), "b": X[:, 1], "day": day, "y": y.astype(float)}
+    table["y"][3] = table["a"][5] = np.nan
+    data, drop = make(table), {"missing": "drop", "missing_labels": "drop"}
+    model = ordinal.fit_pom("y ~ a + b", data, **drop)
+    words = words_of(model, data, data["y"])
+    assert words == words_of(model, "y ~ a + b", data)
+    gone = "1 row without a label and 1 row with missing values: rows 3, 5."
+    assert f"Left out: {gone}" in words
+    found = model.explain(data[6:])
+    words = words_of(model, data[6:], data["y"][6:])
+    at = words.index(found.names[0], words.index("Importance of the features"))
+    shown = [word.split(" ")[0] for word in words[at + 1 : at + 4 : 2]]
+    assert shown == [f"{v:.4g}" for v in found.importance]
+    how = TablePreprocessor(dates={"day": ["days"]})
+    dated = ordinal.fit_pom(data[["day", "b"]], y, preprocess=how)
+    assert {day[0], day[-1]} < {*words_of(dated, data, y)}
+    with pytest.raises(TypeError, match="path of the file comes last"):
+        model.report("page.html", data, data["y"])
 
 
 def test_a_report_of_a_model_without_probabilities(words_of):

@@ -97,7 +97,7 @@ def test_the_winner_predicts_by_rules_and_is_pickled_but_not_saved(tmp_path):
     with pytest.raises(TypeError, match=r"RandomForestClassifier.*use pickle"):
         best.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
-    best.report(tmp_path / "report.html", X, y)
+    best.report(X, y, tmp_path / "report.html")
     sets = ordinal.conformal(best, X, y)
     assert sets.predict_proba(X).shape == P.shape
 

@@ -250,7 +250,7 @@ def test_figures_and_reports_of_many_ranks_leave_out_parts_by_rank(tmp_path):
     ax = ordinal.plot.partial_dependence(model, X, "x1", at=5)
     assert (ax.get_ylabel(), len(ax.texts)) == ("score", 0)
     with patch.dict(sys.modules, {"matplotlib": None}):  # figures are slow
-        model.report(tmp_path / "page.html", X, y)
+        model.report(X, y, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text("utf-8")
     assert "Tables and figures by rank are for at most 50 ranks" in page
     assert "<h2>Confusion matrix" not in page

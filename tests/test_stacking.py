@@ -380,7 +380,7 @@ def test_explanations_reports_sets_and_comparisons(tmp_path):
     found = linear.explain(X[80:])
     assert found.method == "contributions"
     assert found.names[0] == "x1"
-    model.report(tmp_path / "r.html", X[80:], y[80:])
+    model.report(X[80:], y[80:], tmp_path / "r.html")
     sets = ordinal.conformal(model, X[80:], y[80:], coverage=0.8)
     assert sets.predict_set(X[:5]).shape[0] == 5
     pool = partial(fit_stacking, methods=["pom", "lit"], tune=False)

@@ -26,7 +26,7 @@ def report(args: argparse.Namespace) -> None:
     check_target(args.out)
     model = loaded(args.model)
     rows, y, _ = rows_with_labels(model, args)
-    model.report(args.out, rows, y, title=args.title)
+    model.report(rows, y, args.out, title=args.title)
 
 
 def explain(args: argparse.Namespace) -> None:

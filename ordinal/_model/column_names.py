@@ -32,8 +32,6 @@ def reads_records(method: _Method) -> _Method:
     `Model` applies it to the methods named in `READING` of each of its classes.
     """
     by_label = method.__name__ == "predict_proba"
-    at = int(method.__name__ == "report")  # the place of X among the arguments
-
     warning_once = each_warning_once(method)
 
     @wraps(method)
@@ -41,8 +39,8 @@ def reads_records(method: _Method) -> _Method:
         as_frame = by_label and check_flag("as_frame", options.pop("as_frame", False))
         if as_frame and not find_spec("pandas"):
             raise ImportError("as_frame=True needs pandas: pip install pandas")
-        if len(given) > at:
-            given = (*given[:at], _rows_for(self, given[at]), *given[at + 1 :])
+        if given:
+            given = (_rows_for(self, given[0]), *given[1:])
         elif "X" in options:
             options["X"] = _rows_for(self, options["X"])
         made = warning_once(self, *given, **options)

@@ -29,7 +29,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unknown_levels, warn_of_unnamed
 from .column_names import READING, reads_records, with_names
 from .explanation import Explanation, Named
-from .printing import rows_left_out
+from .printing import Page, rows_left_out
 from .storage import Storable, read_file
 from .training_rows import RowsUsed
 from .views import views
@@ -350,39 +350,63 @@ class Model(Storable):
 
     @reads_records
     def report(
-        self, path: str | os.PathLike[str], X: MatrixLike, y: Labels, *, title: str = ""
-    ) -> None:
-        """Write a report about the model on rows that it was not fitted to.
+        self,
+        X: MatrixLike | str,
+        y: Labels,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str = "",
+    ) -> Page | None:
+        """Return a report about the model on rows with labels, or write it to a file.
 
-        The report is one self-contained HTML file, for screens of any size and for
+        The report is one self-contained HTML page, for screens of any size and for
         paper: errors with intervals and baselines, confusion matrix, calibration,
         importances, prediction sets, coefficients of a linear model and the optimality
         certificate, each with an explanation of its terms. With matplotlib, which the
         extra `plot` installs, it has the figures of `ordinal.plot` besides. It warns of
         rows that the model was fitted to, as far as the digests of 64 training rows
-        tell, which models of rows in memory keep.
+        tell, which models of rows in memory keep. Importances are those of
+        `explain(X)`; if they need permutations, of at most 500 rows.
+
+        Rows without a label are left out, and so are rows with missing values unless
+        the model predicts them. The report says which.
 
         Its date is today's or, for reproducible files, that of the environment variable
         SOURCE_DATE_EPOCH.
 
         Parameters
         ----------
-        path : path of the file
-            Path of the file, which is written atomically.
-        X : (n, d) array-like or data frame
-            Rows as for `predict`.
+        X : (n, d) array-like or data frame, or str
+            Rows as for `predict`; the model should not have been fitted to them. A
+            formula, such as "y ~ x", takes the labels from the table `y`, as in a fit.
         y : (n,) array-like
             Their true labels.
+        path : path of the file, optional
+            Path of the file, which is written atomically.
         title : str, optional
             Heading of the page; by default the name of the class.
+
+        Returns
+        -------
+        Page or None
+            Without `path`, the HTML text, a str that displays the page in a notebook.
 
         Raises
         ------
         ValueError, TypeError, OSError
-            As in `predict`; also if labels are unknown, if the file cannot be written,
-            or if SOURCE_DATE_EPOCH is not a number of seconds.
+            As in `predict`; also if labels are unknown, if no row is left, if the file
+            cannot be written, or if SOURCE_DATE_EPOCH is not a number of seconds.
+
+        Examples
+        --------
+        >>> import ordinal
+        >>> X, y = ordinal.datasets.load_election()
+        >>> page = ordinal.fit_pom(X[::2], y[::2]).report(X[1::2], y[1::2])
+        >>> page[:15]
+        '<!doctype html>'
         """
-        views().report(self, path, with_names(X, self.feature_names), y, title)
+        page: Page | None = views().report(self, X, y, path, title)
+        return page
 
     def _score_terms(self, X: MatrixLike) -> Named | None:
         """Return terms whose sum is the score of each row up to a constant, (n, terms).

@@ -185,6 +185,19 @@ class Text(str):
         return f'<pre style="{style}">{escape(str(self))}</pre>'
 
 
+class Page(str):
+    """HTML text of a whole page, which notebooks display in a frame of its own."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} of {len(self)} characters of HTML"
+
+    def _repr_html_(self) -> str:
+        style = "width:100%;height:80vh;border:0"
+        return f'<iframe srcdoc="{escape(self)}" style="{style}"></iframe>'
+
+
 def rows_left_out(n_labels: int, n_values: int = 0) -> str:
     """Return in words the rows that lack labels and values; empty for none."""
     counts = (n_labels, "without a label"), (n_values, "with missing values")

@@ -27,11 +27,11 @@ __all__ = [
 
 # Figures and prediction sets are imported where they are asked for: they import every
 # method that they know.
-def report(model: Any, path: Any, X: Any, y: Any, title: str) -> None:
-    """Write a page about a model; `Model.report` documents it."""
-    from .page import write_report
+def report(model: Any, X: Any, y: Any, path: Any, title: str) -> Any:
+    """Return or write a page about a model; `Model.report` documents it."""
+    from .page import report
 
-    write_report(model, path, X, y, title)
+    return report(model, X, y, path, title)
 
 
 def score(model: Any, X: Any, y: Any, scoring: Any, sample_weight: Any) -> float:

@@ -13,21 +13,25 @@ import ordinal
 
 from .. import metrics
 from .._files.writing import writing
-from .._input.checks import as_path, shown
+from .._input.checks import as_array, as_path, enumerated, shown
+from .._input.columns import as_table
 from .._input.features import read_rows_of
-from .._input.frame import Frame
-from .._input.intervals import known_labels
-from .._input.labels import ranks_of, read_labels
+from .._input.frame import Frame, date_of, days_of, times_of
+from .._input.intervals import known_labels, labels_of_formula
+from .._input.labels import lacks_label, ranks_of, read_labels
+from .._model.column_names import with_names
 from .._model.explanation import Explanation
+from .._model.labelled import kept_rows
 from .._model.model import innermost
-from .._model.printing import Table, html_notes, html_table
-from .._model.training_rows import share_of_training_rows
+from .._model.printing import Page, Table, html_notes, html_table, rows_left_out
+from .._model.training_rows import index_of, share_of_training_rows
 from .._numerics.rows import take
 from ..plot.style import MOST_RANKS
 from ..prediction_sets import conformal
 from .figures import EXTRA, Figures
 
-_EXPLAINED = 500  # rows: more would make importances slow
+_EXPLAINED = 500  # rows: more would make permutations and effects slow
+_SUMMED = 20_000  # rows of models whose score is a sum of terms
 _MOST_IMPORTANT = 25  # features and pairs that are shown
 _COVERAGE = 0.9
 _BINS = 10  # of equally many rows, of the calibration
@@ -82,8 +86,11 @@ _TERMS = {
 }
 
 
-class Page(NamedTuple):
-    """Content of a page: a model, and rows with their ranks and predictions."""
+class Content(NamedTuple):
+    """Content of a page: a model, and rows with their ranks and predictions.
+
+    `left_out` says which rows of the caller are not among them.
+    """
 
     model: Any
     rows: Any
@@ -92,13 +99,14 @@ class Page(NamedTuple):
     predicted: np.ndarray
     P: np.ndarray | None
     classes: np.ndarray
+    left_out: str
 
 
-def write_report(
-    model: Any, path: str | os.PathLike[str], X: Any, y: Any, title: str
-) -> None:
-    """Write the page; `Model.report` documents it."""
-    path = as_path("path", path)
+def report(model: Any, X: Any, y: Any, path: Any, title: str) -> Page | None:
+    """Return the page, or write it; `Model.report` documents it."""
+    X, y = _table_and_labels(X, y)
+    if path is not None:
+        path = as_path("path", path)
     if not isinstance(title, str):
         raise TypeError(f"title must be text, got {shown(title)}")
     page, today = _read(model, X, y), _today()
@@ -108,34 +116,78 @@ def write_report(
         for name, html in _parts(page).items()
     )
     byline = f"{type(model).__name__} of ordinal {ordinal.__version__}, {today}"
-    text = (
+    text = Page(
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta '
         'name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>"
         f'<h1>{escape(title)}</h1><p class="byline">{escape(byline)}</p>'
         f"{_origin(page)}{body}</body></html>"
     )
+    if path is None:
+        return text
     with writing(path) as file:
         file.write(text.encode("utf-8"))
+    return None
 
 
-def _read(model: Any, X: Any, y: Any) -> Page:
+def _read(model: Any, table: Any, y: Any) -> Content:
     """Return the rows, their ranks and their predictions, after checks."""
     classes = np.asarray(model.classes)
-    labels = read_labels(known_labels("report", y), "y")
+    y = as_array(known_labels("report", y), "y")
+    n, left = len(y), [lacks_label(y)]
+    if left[0].all():
+        raise ValueError(f"y has no label in any of its {n} rows")
+    index = index_of(table)
+    if left[0].any():
+        table, y = (kept_rows(given, ~left[0]) for given in (table, y))
+    labels = read_labels(y, "y")
     rank = ranks_of(labels, classes, "y", "the classes of the model")
-    rows = read_rows_of(X, model.feature_names)
-    predicted = ranks_of(read_labels(model.predict(rows), "predictions"), classes)
-    if predicted.shape != rank.shape:
+    rows = read_rows_of(with_names(table, model.feature_names), model.feature_names)
+    if len(rank) != rows.shape[0]:
         raise ValueError(
-            f"y must have one label per row of X, which has {predicted.size} rows, "
+            f"y must have one label per row of X, which has {rows.shape[0]} rows, "
             f"got {rank.size} labels"
         )
+    missing = np.isnan(rows.values).any(axis=1) if isinstance(rows, Frame) else None
+    try:
+        predicted = model.predict(rows)
+    except ValueError:
+        if missing is None or not missing.any() or missing.all():
+            raise
+        rows, labels, rank = take(rows, ~missing), labels[~missing], rank[~missing]
+        predicted = model.predict(rows)
+        left.append(np.zeros(n, bool))
+        left[1][~left[0]] = missing
+    predicted = ranks_of(read_labels(predicted, "predictions"), classes)
     try:
         P = np.asarray(model.predict_proba(rows))
     except (AttributeError, NotImplementedError, TypeError, ValueError):
         P = None  # a model without probabilities: bad rows have raised above
-    return Page(model, rows, labels, rank, predicted, P, classes)
+    gone = np.flatnonzero(np.any(left, axis=0))
+    which = enumerated(gone if index is None else index[gone], at_most=6)
+    note = f"Left out: {rows_left_out(*(int(a.sum()) for a in left))}: rows {which}."
+    return Content(
+        model, rows, labels, rank, predicted, P, classes, note * bool(gone.size)
+    )
+
+
+def _table_and_labels(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the table and the labels of a report, of which a formula names both."""
+    if isinstance(X, os.PathLike) or (isinstance(X, str) and "~" not in X):
+        raise TypeError(
+            f"X must be rows or a formula, got {shown(X)}: the path of the file comes "
+            "last, report(X, y, path)"
+        )
+    if not isinstance(X, str):
+        return X, y
+    table = as_table(y)
+    labels = labels_of_formula(X, table)
+    if labels is None:
+        raise ValueError(
+            f"y must be a data frame with the labels of the formula {shown(X)}, got "
+            f"{shown(y)}"
+        )
+    return table, labels
 
 
 def _today() -> str:
@@ -152,7 +204,7 @@ def _today() -> str:
         ) from None
 
 
-def _origin(page: Page) -> str:
+def _origin(page: Content) -> str:
     """Return whether the model was fitted to these rows."""
     share = share_of_training_rows(page.model, page.rows, page.labels)
     if share is None:
@@ -161,8 +213,9 @@ def _origin(page: Page) -> str:
         )
     n = page.model.origin.training_rows.size
     kept = f"The model keeps digests of {n} of its training rows, to recognise them: "
-    count = {0: "none of these is", 1: "all of these are"}.get(share)
-    found = f"{kept}{count or f'{round(share * n)} of these are'} among the rows here."
+    k = round(share * n)
+    count = {0: "none of these is", n: "all of these are"}.get(k, f"{k} of these are")
+    found = f"{kept}{count} among the rows here."
     if not share:
         return html_notes([found])
     text = (
@@ -176,7 +229,7 @@ def _origin(page: Page) -> str:
     )
 
 
-def _parts(page: Page) -> dict[str, str]:
+def _parts(page: Content) -> dict[str, str]:
     """Return the sections of the page by their titles."""
     model, rows = page.model, page.rows
     # Shuffled, because the rows of a table may be in the order of their labels.
@@ -184,7 +237,8 @@ def _parts(page: Page) -> dict[str, str]:
     some = take(rows, np.sort(order[:_EXPLAINED]))
     draw = Figures(model, rows, page.labels, some)
     parts = {
-        "Data": _data(rows, page.rank, page.classes),
+        "Data": html_notes([page.left_out] * bool(page.left_out))
+        + _data(rows, page.rank, page.classes),
         "Errors": _errors(page),
     }
     is_short = page.classes.size <= MOST_RANKS
@@ -195,8 +249,11 @@ def _parts(page: Page) -> dict[str, str]:
         parts["Calibration"] = by_threshold + _calibration(page.rank, page.P)
         parts["Prediction sets"] = _sets(model, rows, page.labels, order)
     try:
-        found = model.explain(some)
-        importance = draw.importance(found) + _importance(found)
+        is_sum = model._score_terms(some) is not None
+        n = min(order.size, _SUMMED if is_sum else _EXPLAINED)
+        found = model.explain(take(rows, np.sort(order[:n])))
+        of = f", of {n} of the {order.size} rows" * (n < order.size)
+        importance = draw.importance(found) + _importance(found, of)
         parts["Importance of the features"] = importance
         if effects := draw.effects(found):
             parts["Effects of the most important features"] = effects + _terms("effect")
@@ -239,20 +296,25 @@ def _data(rows: Any, rank: np.ndarray, classes: np.ndarray) -> str:
     columns = []
     for name, column in zip(rows.shown_names, rows, strict=True):
         known = column.values[np.isfinite(column.values)]
-        missing = column.values.size - known.size
+        missing, cells = column.values.size - known.size, ["", "", ""]
+        is_date = column.kind == "date"
         if column.labels is not None:
-            used = np.unique(known).size
-            columns.append((name, missing, f"{used} categories", "", ""))
-        elif known.size:
-            low, middle, high = np.quantile(known, [0.0, 0.5, 1.0])
-            columns.append((name, missing, *(f"{v:.4g}" for v in (low, middle, high))))
-        else:
-            columns.append((name, missing, "", "", ""))
+            used, place = np.unique(known.astype(np.intp), return_inverse=True)
+            dates = [date_of(str(column.labels[k])) for k in used]
+            if is_date := len(dates) > 0 and None not in dates:
+                known = days_of(np.array(dates, "datetime64[s]"))[place]
+            else:
+                cells[0] = f"{used.size} categories"
+        if known.size and not cells[0]:
+            found = np.quantile(known, [0.0, 0.5, 1.0])
+            times = times_of(found).astype("datetime64[D]")
+            cells = [*map(str, times)] if is_date else [f"{v:.4g}" for v in found]
+        columns.append((name, missing, *cells))
     head = "feature", "missing", "minimum", "median", "maximum"
     return text + "<br>" + html_table(head, columns)
 
 
-def _errors(page: Page) -> str:
+def _errors(page: Content) -> str:
     """Return a table of metrics, their confidence intervals and baselines."""
     rank, r = page.rank, page.classes.size
     distance = abs(page.predicted - rank).astype(float)
@@ -292,7 +354,7 @@ def _proportion(name: str, hits: np.ndarray) -> tuple[str, str, str]:
     return name, f"{p:.4f}", f"{middle - half:.4f} to {middle + half:.4f}"
 
 
-def _confusion(page: Page) -> str:
+def _confusion(page: Content) -> str:
     """Return the confusion matrix as a table."""
     known = page.classes.tolist()
     every = np.arange(len(known))
@@ -367,8 +429,8 @@ def _with_error(value: float, error: float) -> str:
     return f"{value:.4g} ± {error:.2g}" if error > 0 else f"{value:.4g}"
 
 
-def _importance(found: Explanation) -> str:
-    """Return a table with a bar for each feature."""
+def _importance(found: Explanation, of_rows: str) -> str:
+    """Return a table with a bar for each feature; `of_rows` says of which part."""
     most = max(float(found.importance.max(initial=0.0)), 1e-300)
     k, left = _MOST_IMPORTANT, len(found.names) - _MOST_IMPORTANT
     rows = "".join(
@@ -382,7 +444,7 @@ def _importance(found: Explanation) -> str:
         )
     )
     rest = f" {left} smaller ones are not shown." if left > 0 else ""
-    how = f"By {found.method}; {found.unit}.{rest}"
+    how = f"By {found.method}{of_rows}; {found.unit}.{rest}"
     table = f'<table style="width:100%">{rows}</table>'
     return table + html_notes([how]) + _terms(found.method)
 

@@ -30,7 +30,7 @@ from .._model.labelled import (
 )
 from .._model.model import Model
 from .._model.preparation import shared_arguments
-from .._model.printing import Table, html_notes, left_out
+from .._model.printing import Page, Table, html_notes, left_out
 from .._model.registry import resolve_fit
 from .._model.storage import Storable
 from .._model.views import views
@@ -225,10 +225,16 @@ class Selection(Storable):
         return float(self._fitted().score(X, y, **how))
 
     def report(
-        self, path: str | os.PathLike[str], X: MatrixLike, y: Labels, *, title: str = ""
-    ) -> None:
-        """Write the report page of the refitted model, as `Model.report`."""
-        self._fitted().report(path, X, y, title=title)
+        self,
+        X: MatrixLike | str,
+        y: Labels,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str = "",
+    ) -> Page | None:
+        """Return or write the report of the refitted model, as `Model.report`."""
+        page: Page | None = self._fitted().report(X, y, path, title=title)
+        return page
 
     def table(self) -> Table:
         """Return a table with one row per point, the best first.
