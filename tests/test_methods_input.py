@@ -710,6 +710,7 @@ def test_new_rows_are_checked_by_every_prediction(method):
             ([[1j] * 3], TypeError, "^X must hold real numbers"),
             ([[np.inf, None, 0.0]], ValueError, "^X must be finite.*bad row is 0"),
             (np.ma.array(X40, mask=X40 > 0), TypeError, "^X is a masked array"),
+            ([*np.ma.array(X40, mask=X40 > 0)], TypeError, "^X is a masked array"),
         ]:
             with pytest.raises(error, match=message):
                 call(X)

@@ -198,11 +198,11 @@ def to_double(value: Any) -> float:
 def as_array(values: Any, name: str) -> np.ndarray:
     """Return `np.asarray` of an argument, which messages name.
 
-    Masked arrays are refused instead of losing their masks. Missing values in
-    dictionaries of pyarrow, which numpy replaces by a category, stay missing.
+    Masked arrays, also as rows, are refused instead of losing their masks. Missing
+    values in dictionaries of pyarrow, which numpy replaces by a category, stay missing.
     """
-    items = values if isinstance(values, list | tuple) else ()
-    if isinstance(values, np.ma.MaskedArray) or any(v is np.ma.masked for v in items):
+    items = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(item, np.ma.MaskedArray) for item in items):
         raise TypeError(f"{name} is a masked array: fill or drop what it masks")
     try:
         kind: Any = getattr(values, "type", None)
