@@ -49,7 +49,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from .._numerics import lbfgs
-from .._numerics.descent import FALL, HALVINGS, armijo, shifted, shortened
+from .._numerics.descent import FALL, HALVINGS, armijo, bounded_step, shifted
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
 from .design import Design
@@ -146,7 +146,7 @@ def newton(
             stop = Status.MAX_ITER
         end = None
         if stop is None:
-            short = shortened(step)
+            short = bounded_step(step)
             along = partial(_along, loss, here, short, force)
             begin = _Tilted(here, here.value, here.gradient - force)
             end = armijo(along, begin, float(begin.gradient @ short))

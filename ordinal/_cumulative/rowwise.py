@@ -25,7 +25,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from .._numerics.descent import halved, shifted, shortened
+from .._numerics.descent import bounded_step, halved, shifted
 from .._rows.sums import Parts
 from .._solvers import _cumulative
 from .design import Design
@@ -368,7 +368,7 @@ def with_best_thresholds(
     # Thresholds alone: a few parameters, so that a step costs a pass over vectors.
     for _ in range(_POLISH):
         C, g = root_of(loss.free_hessian(rows)), loss.free_gradient(rows)
-        step = shortened(C.unwhitened(C.whitened(-g)))
+        step = bounded_step(C.unwhitened(C.whitened(-g)))
         promised = float(g @ step)
         if -promised <= LEAST * rows.value:
             break

@@ -100,7 +100,7 @@ def read_labels(values: Any, name: str, remedy: str = _DROP) -> np.ndarray:
     if a.ndim != 1:
         remedy = ""
         if a.shape[1:] == (1,):
-            remedy = f": {_of_column(values, name)}"
+            remedy = f": {_column_remedy(values, name)}"
         elif a.shape[1:] == (2,) and name in ("y", "y_true"):
             remedy = ": two columns of first and last ranks are RankIntervals(a, b)"
         raise ValueError(f"{name} must be 1-dimensional, got shape {a.shape}{remedy}")
@@ -173,7 +173,7 @@ def level_places(values: Iterable[Any], levels: Sequence[Any]) -> dict[Any, floa
     return found
 
 
-def _of_column(values: Any, name: str) -> str:
+def _column_remedy(values: Any, name: str) -> str:
     """Return how to get the labels out of a table or matrix of one column."""
     table = type(values)  # `columns` of a table of pyarrow are values
     by_name = "column_names" if hasattr(table, "column_names") else "columns"
@@ -280,12 +280,12 @@ def ranks_of(
         label = y[bad[0]].item()
         raise ValueError(
             f"{name} holds {shown(label)} in row {bad[0]}, which is not "
-            f"among {named}{listed(classes)}{_alike(label, known)}"
+            f"among {named}{listed(classes)}{_similar_label(label, known)}"
         )
     return read_only(rank)
 
 
-def _alike(label: Any, known: Iterable[Any]) -> str:
+def _similar_label(label: Any, known: Iterable[Any]) -> str:
     """Return the end of a message about an unknown label, if a known one is similar.
 
     A number is similar to its text, such as "1"; two texts may have a typing error.

@@ -30,7 +30,7 @@ P = TypeVar("P", bound=Evaluated)
 F = TypeVar("F")
 
 
-def shortened(step: np.ndarray) -> np.ndarray:
+def bounded_step(step: np.ndarray) -> np.ndarray:
     """Return the step, scaled to at most 1e6 in any parameter.
 
     Where the curvature vanishes, steps may be so long that 50 halvings do not bring

@@ -86,7 +86,7 @@ class Curvature:
         """Store a pair, unless the derivative along the step has not risen."""
         rise = float(step @ change)
         # The curvature of a rise within rounding is noise.
-        if rise > 1e-14 * length_of(step) * length_of(change):
+        if rise > 1e-14 * norm(step) * norm(change):
             self._last = (self._last + 1) % _MEMORY
             self._steps[self._last], self._changes[self._last] = step, change
             self._rho[self._last] = 1.0 / rise
@@ -136,7 +136,7 @@ class DenseCurvature:
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
         """Update the matrix, unless the derivative along the step has not risen."""
         rise = float(step @ change)
-        if rise <= 1e-14 * length_of(step) * length_of(change):
+        if rise <= 1e-14 * norm(step) * norm(change):
             return
         if not self.count:
             self.inverse = rise / float(change @ change) * np.eye(step.size)
@@ -174,7 +174,8 @@ class DenseCurvature:
         return -(self.inverse @ gradient) if self.count else -gradient
 
 
-def length_of(x: np.ndarray) -> float:
+def norm(x: np.ndarray) -> float:
+    """Return |x|_2 of a vector, in a fraction of the time of `numpy.linalg.norm`."""
     return math.sqrt(x.dot(x))
 
 
@@ -247,7 +248,7 @@ def minimize(
         if status is not None:
             break
         d = pairs.direction(here.gradient) if d is None else d
-        length = length_of(d)
+        length = norm(d)
         # Without any pair, the first step has length 1.
         step = min(1.0 if pairs.count else 1.0 / length, max_step / length)
         try:
@@ -285,7 +286,7 @@ def _search(
     it is too high; a minimum lies between them. None if they meet at the start.
     """
     slope = float(start.gradient @ d)
-    farthest = max_step / length_of(d)
+    farthest = max_step / norm(d)
     if not slope < 0:
         return None
     first = step

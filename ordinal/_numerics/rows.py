@@ -231,7 +231,7 @@ def _mixed(z: np.ndarray) -> np.ndarray:
 
 
 def merged_rows(
-    X: Matrix, rank: np.ndarray, weight: np.ndarray, group: np.ndarray | None = None
+    X: Matrix, rank: np.ndarray, weight: np.ndarray, group: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Merge rows with equal features, rank and group.
 

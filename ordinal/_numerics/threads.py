@@ -181,6 +181,7 @@ class Pool:
                 raise
 
     def _over(self) -> bool:
+        """Return whether all threads of the pool have ended."""
         return len(self._shared.ended) >= self._begun
 
     def submit(
@@ -219,12 +220,14 @@ class Pool:
     def _put(
         self, call: Callable[[Argument], Result], argument: Argument, n_threads: int
     ) -> Begun[Result]:
-        over = partial(_unwanted, self._shared, current())
-        begun = Begun[Result](self._shared, over, call, argument)
-        self._shared.calls.put(begun.make)
+        shared, over = self._shared, current()
+        begun = Begun[Result](
+            shared, lambda: bool(shared.left) or over(), call, argument
+        )
+        shared.calls.put(begun.make)
         if self._begun < n_threads:
             with suppress(RuntimeError):  # no memory for a thread, or at a limit
-                start_new_thread(_work, (ref(self), self._shared))
+                start_new_thread(_work, (ref(self), shared))
                 self._begun += 1
         return begun
 
@@ -250,38 +253,29 @@ class Pool:
             begun.result()
 
 
-def _unwanted(shared: _Shared, over: Callable[[], bool]) -> bool:
-    """Return whether the pool of a call has been left, or its time is up."""
-    return bool(shared.left) or over()
-
-
 def _work(pool: "ref[Pool]", shared: _Shared) -> None:
     """Make calls until the pool is left, or forgotten."""
     me = object()
     at_work.add(me)
     try:
-        _make_calls(pool, shared)
+        while True:
+            try:
+                call = shared.calls.get(timeout=_IDLE)
+            except Empty:
+                # The reference is weak, so that a forgotten pool lets its threads end.
+                if pool() is None:
+                    return
+                continue
+            if call is None:
+                shared.calls.put(None)  # for the other threads
+                return
+            if not shared.left:
+                call()
+            del call  # so that its argument is released while this thread waits
     finally:
         shared.ended.append(None)
         shared.bell.put(None)
         at_work.discard(me)
-
-
-def _make_calls(pool: "ref[Pool]", shared: _Shared) -> None:
-    while True:
-        try:
-            call = shared.calls.get(timeout=_IDLE)
-        except Empty:
-            # The reference is weak, so that a forgotten pool lets its threads end.
-            if pool() is None:
-                return
-            continue
-        if call is None:
-            shared.calls.put(None)  # for the other threads
-            return
-        if not shared.left:
-            call()
-        del call  # so that its argument is released while this thread waits
 
 
 def in_order(
@@ -380,6 +374,7 @@ def resolve_n_threads(n_threads: int | None) -> int:
 
 
 def _threads_of_environment() -> int | None:
+    """Return the number of threads that the environment states, or None."""
     if text := os.environ.get("ORDINAL_NUM_THREADS", ""):
         if not (text.strip().isdecimal() and int(text)):
             raise ValueError(

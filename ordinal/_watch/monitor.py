@@ -132,6 +132,7 @@ class Monitor:
 
     @property
     def seconds(self) -> float:
+        """Seconds since the clock of the fit started."""
         return time.perf_counter() - self._start
 
     def late(self, by: float = 0.0) -> bool:

@@ -148,6 +148,7 @@ class Evaluator:
         self._each_strip(strip)
 
     def _each_strip(self, call: Callable[[slice], None]) -> None:
+        """Call a function of every strip of rows, on several threads if it pays."""
         rows = list(strips(self.shape[0]))
         (m, n), d = self.shape, 1
         if not self.kernel.by_number:
