@@ -3,7 +3,7 @@
 import io
 import re
 import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -33,31 +33,10 @@ def at_once(monkeypatch):
 
 @pytest.fixture
 def notebook(monkeypatch):
-    """This process looks like the kernel of a notebook without tqdm."""
+    """Make this process look like the kernel of a notebook."""
     shell = SimpleNamespace(config={"IPKernelApp": {}})
     ipython = SimpleNamespace(get_ipython=lambda: shell)
     monkeypatch.setitem(sys.modules, "IPython", ipython)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-
-
-class Bar:
-    """Bar with the methods of tqdm that are called."""
-
-    made: list["Bar"]
-
-    def __init__(self, **options):
-        self.options, self.total, self.n = options, None, 0
-        self.drawn, self.closed = [], False
-        Bar.made.append(self)
-
-    def reset(self, total):
-        self.total, self.n = total, 0
-
-    def set_description_str(self, text):
-        self.drawn.append((text, self.n, self.total))
-
-    def close(self):
-        self.closed = True
 
 
 @pytest.mark.usefixtures("at_once")
@@ -89,40 +68,18 @@ def test_texts_that_come_too_soon_are_dropped_but_the_last(stream, shown):
     assert sum(stream.getvalue().count(text) for text in ("one", "end")) == shown
 
 
-@pytest.mark.usefixtures("at_once", "notebook")
-def test_a_notebook_without_tqdm_has_the_line_of_a_terminal():
-    stream = io.StringIO()
-    line = Line(stream)
-    line.show("one")
-    line.close("two")
-    texts = [text.strip() for text in stream.getvalue().split("\r")]
-    assert texts == ["", "one", "two"]
-
-
-@pytest.mark.usefixtures("at_once", "notebook")
-def test_a_notebook_has_a_bar_that_ends_full(monkeypatch):
-    tqdm = ModuleType("tqdm.auto")
-    tqdm.tqdm = Bar
-    Bar.made = []
-    monkeypatch.setitem(sys.modules, "tqdm.auto", tqdm)
-    stream = io.StringIO()
-    line = Line(stream)
-    assert Bar.made == []
-    line.show("kernel matrix")
-    line.show("first", 1, 4)
-    line.show("second", 2, 4)
-    line.close("end", 5, 5)
-    X, y = ordinal.datasets.make_gaussians(20, rng=0)
-    ordinal.compare(X, y, methods=["pom", "constant-mode"], cv=2, progress=True)
-    own, of_comparison = Bar.made
-    assert own.drawn == [
-        ("kernel matrix", 0, None), ("first", 1, 4), ("second", 2, 4), ("end", 5, 5)
-    ]  # fmt: skip
-    assert own.closed
-    assert stream.getvalue() == ""
-    text, n, total = of_comparison.drawn[-1]
-    assert (n, total, of_comparison.closed) == (4, 4, True)
-    assert re.match("4 folds  .* in all$", text)
+@pytest.mark.usefixtures("at_once")
+def test_a_notebook_has_lines_also_by_default(notebook, monkeypatch):
+    X, y = ordinal.datasets.make_gaussians(40, rng=0)
+    for asked, patience in ((True, 5.0), (None, 0.0), (None, 5.0)):
+        monkeypatch.setattr(Line, "PATIENCE", patience)
+        monkeypatch.setattr(sys, "stderr", io.StringIO())
+        pool = {"methods": ["pom", "lit"], "tune": False, "cv": 2, "progress": asked}
+        ordinal.fit_stacking(X, y, **pool)
+        lines = sys.stderr.getvalue()
+        assert not re.search("\r| at ", lines)
+        named = r"(pom  ./2 fits  .*\n)+(lit  ./2 fits  .*\n)+"
+        assert re.fullmatch(named if asked or not patience else "", lines)
 
 
 def test_a_process_without_a_console_is_told_nothing(monkeypatch):

@@ -1,5 +1,5 @@
-"""Progress lines: rewritten in place on a terminal, beside a bar of tqdm in a notebook,
-and one line every few seconds elsewhere, as in a file.
+"""Progress lines: rewritten in place on a terminal, and one line every few seconds
+elsewhere, as in a file or a notebook, whose pages keep all that is written.
 """
 
 from __future__ import annotations
@@ -17,27 +17,25 @@ from .._input.checks import check_verbosity
 class Line:
     """Progress line, written to `stream` or to the present sys.stderr.
 
-    A text is dropped if the last one is too recent, except in `close`. The kind of the
-    stream is determined when the first text is due.
+    A text is dropped if the last one is too recent, except in `close`.
 
     Parameters
     ----------
     stream : text file, optional
     patient : bool, default False
-        Show nothing in the first `PATIENCE` seconds, and nothing at all in a file.
+        Show nothing in the first `PATIENCE` seconds, and nothing at all but on a
+        terminal or in a notebook.
     """
 
     EVERY = 0.1  # seconds between two texts on a terminal
-    SELDOM = 10.0  # seconds between two lines in a file
+    SELDOM = 10.0  # seconds between two lines elsewhere
     PATIENCE = 5.0  # seconds before a patient line shows its first text
 
     def __init__(self, stream: TextIO | None = None, *, patient: bool = False):
         self._stream = sys.stderr if stream is None else stream
         self._patient = patient
         self._begun = self._last = time.perf_counter()
-        self._bar: Any = None
-        self._in_place = False
-        self._opened = False
+        self._shown = False
 
     @classmethod
     def from_argument(cls, progress: Any) -> Line | None:  # noqa: ANN401  (checked here)
@@ -50,69 +48,49 @@ class Line:
     def seconds(self) -> float:
         return time.perf_counter() - self._begun
 
+    @property
+    def _in_place(self) -> bool:
+        """Return whether the stream is a terminal."""
+        return self._stream is not None and self._stream.isatty()
+
     def due(self) -> bool:
         """Return whether a text would be shown now."""
-        if self._patient and self.seconds < self.PATIENCE:
-            return False
-        if not self._opened:
-            self._open()
-        if self._patient and not self._in_place:
+        if self._patient and not self._may_begin():
             return False
         wait = self.EVERY if self._in_place else self.SELDOM
+        if self._patient and not self._shown:
+            wait = 0.0
         return time.perf_counter() - self._last >= wait
 
-    def show(self, text: str, done: int = 0, total: int | None = None) -> None:
-        """Show a text if one is due; a bar is drawn for `done` of `total`."""
+    def _may_begin(self) -> bool:
+        """Return whether a patient line may show texts by now, where it stands."""
+        return self.seconds >= self.PATIENCE and (self._in_place or in_notebook())
+
+    def show(self, text: str) -> None:
+        """Show a text if one is due."""
         if self.due():
-            self._write(text, done, total)
+            self._write(text)
 
-    def wipe(self, text: str = "", total: int | None = None) -> None:
-        """Clear the line on a terminal, so that other output can follow.
-
-        A bar in a notebook ends full, with the text.
-        """
-        if self._bar is not None:
-            self.close(text, total or 0, total)
-        elif self._in_place and self._stream is not None:
+    def wipe(self) -> None:
+        """Clear the line on a terminal, so that other output can follow."""
+        if self._shown and self._in_place and self._stream is not None:
             width = shutil.get_terminal_size().columns - 1
             self._stream.write(f"\r{'':<{width}}\r")
             self._stream.flush()
 
-    def close(self, text: str, done: int = 0, total: int | None = None) -> None:
+    def close(self, text: str) -> None:
         """Leave a last text on the line, unless a patient line has shown none."""
-        if self._patient and not (self._opened and self._in_place):
+        if self._patient and not self._shown:
             return
-        if not self._opened:
-            self._open()
-        self._write(text, done, total)
-        if self._bar is not None:
-            self._bar.close()
-        elif self._in_place and self._stream is not None:
+        self._write(text)
+        if self._in_place and self._stream is not None:
             self._stream.write("\n")
             self._stream.flush()
 
-    def _open(self) -> None:
-        """Determine where texts are shown: in place, with a bar, or line by line."""
-        self._opened = True
-        notebook = in_notebook()
-        terminal = self._stream is not None and self._stream.isatty()
-        self._in_place = notebook or terminal
-        if notebook:
-            try:
-                from tqdm.auto import tqdm
-            except ImportError:
-                return
-            self._bar = tqdm(bar_format="{bar}{desc}", leave=True)
-
-    def _write(self, text: str, done: int, total: int | None) -> None:
-        """Write a text where `_open` has determined."""
-        self._last = time.perf_counter()
-        if self._bar is not None:
-            if total != self._bar.total:
-                self._bar.reset(total)
-            self._bar.n = done
-            self._bar.set_description_str(text)
-        elif self._stream is not None:  # it is None in a process without a console
+    def _write(self, text: str) -> None:
+        """Write a text in place on a terminal, and as a line elsewhere."""
+        self._last, self._shown = time.perf_counter(), True
+        if self._stream is not None:  # it is None in a process without a console
             if self._in_place:
                 width = shutil.get_terminal_size().columns - 1
                 text = f"\r{text[:width]:<{width}}"
@@ -123,7 +101,7 @@ class Line:
 
 
 def in_notebook() -> bool:
-    """Return whether the process is a notebook kernel, as `tqdm.auto` decides it."""
+    """Return whether the process is the kernel of a notebook."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return "IPKernelApp" in getattr(shell, "config", ())
 
@@ -191,12 +169,17 @@ class Progress:
         self._line = line
         self._done = self._stored = 0  # fits done; those of them found in the store
         self.total = 0
-        self.best = ""
+        self.name = self.best = ""
 
     @classmethod
-    def from_argument(cls, progress: Any) -> Progress:  # noqa: ANN401  (checked here)
-        """Make the progress that the argument `progress` of a search asks for."""
-        return cls(Line.from_argument(progress))
+    def from_argument(cls, progress: Any, name: str = "") -> Progress:  # noqa: ANN401
+        """Make the progress that the argument `progress` of a search asks for.
+
+        The line begins with the name of what is searched.
+        """
+        made = cls(Line.from_argument(progress))
+        made.name = name
+        return made
 
     @property
     def shown(self) -> bool:
@@ -210,16 +193,16 @@ class Progress:
             total, here = max(self.total, self._done), self._done - self._stored
             left = (total - self._done) * self._line.seconds / max(1, here)
             time = f"{duration(left)} left" if here else ""
-            self._line.show(self._text(total, time), self._done, total)
+            self._line.show(self._text(total, time))
 
     def close(self) -> None:
         """Leave the last text on the line."""
         if self._line is not None:
             time = f"{duration(self._line.seconds)} in all"
-            self._line.close(self._text(self._done, time), self._done, self._done)
+            self._line.close(self._text(self._done, time))
             self._line = None
 
     def _text(self, total: int, time: str) -> str:
         """Return the text of the line."""
-        parts = f"{self._done}/{total} fits", self.best, time
+        parts = self.name, f"{self._done}/{total} fits", self.best, time
         return "  ".join(part for part in parts if part)

@@ -194,8 +194,7 @@ def fit_boosting(
         columns, which takes about a second for a million rows of 20 columns.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
-        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
-        every ten seconds.
+        place, elsewhere, as in a notebook, one line every ten seconds.
 
     Returns
     -------

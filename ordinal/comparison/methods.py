@@ -502,22 +502,21 @@ class Say(Progress):
         left = self._line.seconds / max(done, 1) * (self.total - done)
         wait = f", {duration(left)} left" if done else ""
         where = f"{name}: fold {k + 1} of {self._n_folds}{wait}"
-        self._line.show(where, done, self.total)
-        return partial(self._step, where, done)
+        self._line.show(where)
+        return partial(self._step, where)
 
-    def _step(self, where: str, done: int, state: State) -> bool:
+    def _step(self, where: str, state: State) -> bool:
         assert self._line is not None
-        self._line.show(f"{where}; {state.n_iter} steps", done, self.total)
+        self._line.show(f"{where}; {state.n_iter} steps")
         return False
 
     def add(self, fits: int, stored: bool) -> None:
         """Show nothing: the next fold is shown when it begins."""
 
     def close(self) -> None:
-        """Remove the line from a terminal, and end a bar in a notebook."""
+        """Remove the line from a terminal."""
         if self._line is not None:
-            time = f"{self.total} folds  {duration(self._line.seconds)} in all"
-            self._line.wipe(time, self.total)
+            self._line.wipe()
             self._line = None
 
 

@@ -470,8 +470,7 @@ def fit_gpor(
         as after `max_time`.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
-        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
-        every ten seconds.
+        place, elsewhere, as in a notebook, one line every ten seconds.
 
     Returns
     -------

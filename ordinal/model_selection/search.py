@@ -255,7 +255,8 @@ class Search:
         if best is not None:
             name, score = self.trials.scorers[0].name, self.trials.scores()[best].mean()
             point = described(self.trials.points[best])
-            self._progress.best = f"best {name} {score:.4g} at {point}"
+            at = f" at {point}" if point else ""
+            self._progress.best = f"best {name} {score:.4g}{at}"
 
     def _add(self, points: Iterable[Mapping[str, Any]], stage: int) -> list[int]:
         """Add new points, and return their numbers."""

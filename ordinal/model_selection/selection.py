@@ -449,9 +449,9 @@ def select(
         average and .005 at most.
     progress : bool, optional
         Whether to report the number of finished fits, the best score so far and the
-        remaining time on stderr: on a terminal one line that is updated in place, in a
-        notebook a progress bar (of tqdm, if installed), elsewhere one line every ten
-        seconds. Default: after 5 s on a terminal or in a notebook.
+        remaining time on stderr: on a terminal one line that is updated in place,
+        elsewhere, as in a notebook, one line every ten seconds. Default: after 5 s on a
+        terminal or in a notebook.
     n_threads : int, optional
         Number of threads. Without an executor, tasks run in parallel on this many
         threads (default as for the fits), with one thread per fit. If `fit` or `kernel`

@@ -118,8 +118,7 @@ def fit_nnor(
         returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
-        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
-        every ten seconds.
+        place, elsewhere, as in a notebook, one line every ten seconds.
 
     Returns
     -------
@@ -250,8 +249,7 @@ def fit_nnpom(
         returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
-        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
-        every ten seconds.
+        place, elsewhere, as in a notebook, one line every ten seconds.
 
     Returns
     -------
@@ -390,8 +388,7 @@ def fit_elmor(
         returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
-        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
-        every ten seconds.
+        place, elsewhere, as in a notebook, one line every ten seconds.
 
     Returns
     -------
@@ -561,8 +558,7 @@ def fit_cnnor(
         returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
-        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
-        every ten seconds.
+        place, elsewhere, as in a notebook, one line every ten seconds.
 
     Returns
     -------

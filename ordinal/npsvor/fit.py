@@ -240,8 +240,7 @@ def fit_npsvor(
         If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
-        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
-        every ten seconds.
+        place, elsewhere, as in a notebook, one line every ten seconds.
 
     Returns
     -------
@@ -436,8 +435,7 @@ def fit_npsvor_path(
         If it returns a true value, the fit stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
-        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
-        every ten seconds.
+        place, elsewhere, as in a notebook, one line every ten seconds.
 
     Returns
     -------

@@ -282,8 +282,7 @@ def fit_ofmhs(
         Called with an `ordinal.models.State` after every step; a true value stops.
     verbose : bool, default False
         Whether to report progress on stderr: on a terminal one line that is updated in
-        place, in a notebook a progress bar (of tqdm, if installed), elsewhere one line
-        every ten seconds.
+        place, elsewhere, as in a notebook, one line every ten seconds.
 
     Returns
     -------

@@ -282,7 +282,7 @@ def _searched(
         try:
             grid = open_grid(work.fit, work.options) if tune else {}
             space = Grid(**grid) if grid else Points([{}])
-            members[name] = work.searched(space, *how)
+            members[name] = work.searched(name, space, *how)
         except Exception as error:
             failed[name] = error
             if time.monotonic() > work.until:
@@ -291,7 +291,7 @@ def _searched(
     if late and not members:
         work, end = works[late[0]], time.monotonic() + reserve
         work = replace(work, options=work.options | work.time_left(end), until=np.inf)
-        members[late[0]] = work.searched(Points([{}]), *how)
+        members[late[0]] = work.searched(late[0], Points([{}]), *how)
         said, (name, *late) = [f"{late[0]} was not tuned"], late
         failed.pop(name)
     if not members:

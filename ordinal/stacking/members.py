@@ -127,6 +127,7 @@ class MemberWork(Work):
 
     def searched(
         self,
+        name: str,
         space: Space,
         splits: Splits,
         score: Callable[[np.ndarray, np.ndarray], float],
@@ -135,11 +136,11 @@ class MemberWork(Work):
     ) -> Member:
         """Return the member at the best point of the space.
 
-        `score` judges probabilities of the rows of given numbers. Raises ValueError or
-        TypeError if no point could be fitted in all folds, or if a model has no
-        probabilities, or what are none.
+        Progress is reported as that of the method `name`. `score` judges probabilities
+        of the rows of given numbers. Raises ValueError or TypeError if no point could
+        be fitted in all folds, or if a model has no probabilities, or what are none.
         """
-        rows, line = np.arange(len(self.data.y)), Progress.from_argument(progress)
+        rows, line = np.arange(len(self.data.y)), Progress.from_argument(progress, name)
         job = Search(self, space, rows, splits, line, halving_from(None, None))
         workers = Workers(self, space, None, n_threads)
         (trials,), _ = run([job], workers, None, line)
@@ -159,7 +160,7 @@ class MemberWork(Work):
             options = {**self.options, "probability": True}
             own = replace(self, options=options, scorers=scorers_of("rps", None))
             space = Points([params])
-            return own.searched(space, splits, score, progress, n_threads)
+            return own.searched(name, space, splits, score, progress, n_threads)
         (scorer,), P = scorers_of("rps", None), []
         for k, fold in enumerate(fitted):
             model = self.linked(folds, k) if folds else fold.model
