@@ -18,7 +18,7 @@ import numpy as np
 from .._input.checks import enumerated, shown
 from .._input.warning import warn
 from .._numerics.rows import cancellable_slices, strips
-from .._rows.columns import block, product, rmatvec, sparse_means
+from .._rows.columns import block, product, rmatvec, sparse_moments
 from .._rows.sums import Parts
 from ..exceptions import CollinearColumnsWarning
 from .design import HESSIAN_COLUMNS, Design
@@ -172,7 +172,7 @@ def _moments(D: Design, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not D.is_sparse:
         return D.centre[which], D.spread[which]
     # The design does not centre sparse columns, and its spreads are about 0.
-    mean, variance, unit = sparse_means(D.X, D.weight)
+    mean, variance, unit = sparse_moments(D.X, D.weight)
     mean, spread = mean * unit, np.sqrt(variance) * unit
     is_constant = spread <= 16 * np.finfo(float).eps * np.abs(mean)
     return mean[which], np.where(is_constant, 1.0, spread)[which]

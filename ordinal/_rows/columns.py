@@ -215,7 +215,7 @@ def moments_of(problem: Problem, total: float) -> tuple[np.ndarray, np.ndarray]:
     if not isinstance(problem, ChunkedProblem):
         return moments(problem.X, problem.weight / total)
     if problem.X.is_sparse:
-        mean, variance, unit = sparse_moments(problem.X, problem.weight)
+        mean, variance, unit = chunked_sparse_moments(problem.X, problem.weight)
         none = np.zeros(mean.size)
         return _varying(none, np.hypot(mean, np.sqrt(variance)) * unit, none)
     found = chunked_moments(problem)
@@ -237,15 +237,15 @@ def _varying(
     return np.where(varies, mean, value), spread
 
 
-def sparse_means(
+def sparse_moments(
     X: Any, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return means and variances of sparse columns in units, and the units.
 
-    The unit of a column is that of `column_units`.
+    The unit of a column is a power of two, as `unit_of` chooses it.
     """
     if isinstance(X, LocalRows):
-        return sparse_moments(X, weight)
+        return chunked_sparse_moments(X, weight)
     unit = column_units(X)
     return *X.divided(unit).mean_and_var(weight), unit
 
@@ -258,13 +258,10 @@ def chunked_moments(problem: ChunkedProblem) -> Moments:
     return moments
 
 
-def sparse_moments(
+def chunked_sparse_moments(
     X: Any, weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return means and variances of sparse columns in units, and the units.
-
-    The unit of a column is a power of two, as `unit_of` chooses it.
-    """
+    """Do as `sparse_moments` by two passes over the chunks of sparse rows."""
     part: Any
     largest = np.zeros(X.shape[1])
     with closing(chunks(X)) as given:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._input.checks import shown
-from .._input.columns import Categories, column_categories
+from .._input.columns import Categories
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._numerics.memory import check_memory
@@ -204,14 +204,6 @@ def read_in_chunks(X: Any, given: Mapping[str, tuple[Any, bool]]) -> bool:
         if chunked and is_broken:
             raise ValueError(f"{rule} where X is read in chunks, got {shown(value)}")
     return chunked
-
-
-def categories_of(X: Any, categorical: Sequence[str | int]) -> Categories:
-    """Return the categories of each column as `column_categories`.
-
-    For rows in chunks, which contain numbers only, the result is empty.
-    """
-    return () if is_chunked(X) else column_categories(X, categorical)
 
 
 def check_width(name: str, X: Any) -> None:

@@ -26,7 +26,7 @@ from .._input.checks import (
     check_positive,
     check_spans,
 )
-from .._input.columns import Categories, check_categorical
+from .._input.columns import Categories, check_categorical, column_categories
 from .._input.features import signs_of
 from .._input.immutable import read_only
 from .._input.problem import Problem
@@ -36,7 +36,7 @@ from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, Common, prepare, shared_arguments
 from .._model.registry import PENALTIES, Method, register
 from .._numerics.rows import dense, take
-from .._rows.reading import Reading, categories_of, check_width, read_in_chunks
+from .._rows.reading import Reading, check_width, read_in_chunks
 from .._rows.rows import Chunk, Rows, by_chunk, chunks, each, in_room, summed
 from .._rows.sums import Parts
 from ..preprocessing.base import Preprocess
@@ -454,9 +454,10 @@ def fit_xofm(
         "early_stopping must be None": (early_stopping, early_stopping is not None),
         "categorical must be empty": (categorical, len(categorical) > 0),
     }
-    read_in_chunks(X, rules)
+    chunked = read_in_chunks(X, rules)
     check_width("fit_xofm", X)
-    categories = categories_of(X, categorical)
+    # Rows in chunks contain numbers only.
+    categories = () if chunked else column_categories(X, categorical)
     prepared = prepare(
         "fit_xofm",
         X,
