@@ -81,6 +81,22 @@ def test_numbers_are_ranked_by_value_if_asked(fit):
         fit(X, rank.astype(str), classes="values")
 
 
+def test_thresholds_have_short_names_and_are_found_by_any_number():
+    y = np.repeat([1, 2, 4], 4) / 3
+    model = fit_pom(np.arange(12.0)[:, None] % 5, y, classes="values")
+    assert model.threshold_names == ("0.333333|0.666667", "0.666667|1.33333")
+    assert "3: 0.333333, 0.666667, 1.33333" in repr(model)
+    close = ordinal.fit_pom(
+        np.arange(4.0)[:, None] % 2, [0, 1e-9, 1, 1], classes="values"
+    )
+    assert close.threshold_names == ("0.0|1e-09", "1e-09|1.0")
+    known = model.predictions(kind="exceedance", at=2 / 3)["estimate"]
+    found = model.predictions(kind="exceedance", at=[1, 0.667])["estimate"]
+    assert_array_equal(found, np.repeat(known, 2))
+    with pytest.raises(ValueError, match="at must be among"):
+        model.predictions(kind="probability", at=1)
+
+
 def test_values_are_ranked_in_chunks():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(90, 2)), rng.normal(size=90).round(1) / 7

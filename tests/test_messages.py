@@ -296,6 +296,11 @@ def costs(row, column, value):
             "y must be a sequence of labels, got the string 'rating': pass the column "
             "of the table, such as table['rating']",
         ),
+        (
+            {"classes": "value"},
+            "classes must be labels in rank order, or 'values' for a rank per distinct "
+            "number, got 'value'",
+        ),
         ({"classes": [1, 1, 0, 2]}, "classes must be distinct, got [1] more than once"),
         (
             {"y": ["b", "a"]},

@@ -192,6 +192,14 @@ def lacks_label(labels: np.ndarray) -> np.ndarray:
     return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
 
 
+def rounded_labels(labels: np.ndarray) -> np.ndarray:
+    """Return labels as they are printed: to six digits where these tell them apart."""
+    if labels.dtype.kind != "f":
+        return labels
+    rounded = np.array([float(f"{label:.6g}") for label in labels.tolist()])
+    return rounded if np.unique(rounded).size == labels.size else labels
+
+
 def is_missing(label: Any) -> bool:
     """Return whether a label is None, NaN or pandas.NA."""
     is_nan = isinstance(label, float) and math.isnan(label)
@@ -205,6 +213,11 @@ def classes_in_rank_order(y: np.ndarray, classes: Any) -> np.ndarray:
     many as rows.
     """
     by_value = is_by_value(classes)
+    if isinstance(classes, str) and not by_value:
+        raise ValueError(
+            "classes must be labels in rank order, or 'values' for a rank per distinct "
+            f"number, got {shown(classes)}"
+        )
     if classes is not None and not by_value:
         classes = read_labels(classes, "classes")
         values, counts = np.unique(classes, return_counts=True)

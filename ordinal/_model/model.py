@@ -24,6 +24,7 @@ from .._input.columns import Categories, frame_columns, is_frame
 from .._input.features import read_features
 from .._input.fields import Array
 from .._input.frame import default_names
+from .._input.labels import rounded_labels
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unknown_levels, warn_of_unnamed
@@ -118,6 +119,7 @@ _IN_WORDS = {
         ("fit", "get_params", "set_params"),
         ("predict", "fits are functions; ordinal.sklearn has estimators"),
     ),
+    "contributions": ("explain", "explain(X) has them"),
     "cv_results": ("best_score", "table() has them"),
     "df_residual": ("dof", "dof counts parameters, ordinal.inference.glance rows"),
     "n_iter": ("convergence", "it is convergence.n_iter"),
@@ -428,7 +430,8 @@ class Model(Storable):
             for name in ("method", "inference", "kernel")
             if hasattr(self, name)
         }
-        lines["classes"] = f"{self.classes.size}: {_shown(self.classes.tolist())}"
+        labels = rounded_labels(self.classes)
+        lines["classes"] = f"{labels.size}: {_shown(labels.tolist())}"
         lines["features"] = f"{self.n_features}{known}"
         if hasattr(self, "support"):
             lines["support"] = f"{len(self.support)} rows"

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._input.checks import check_choice, shown
 from .._input.fields import FINITE, SHARED, THRESHOLDS, Array
-from .._input.labels import absolute_cost, cost_of_decision
+from .._input.labels import absolute_cost, cost_of_decision, rounded_labels
 from .._input.types import ArrayLike, MatrixLike
 from .labelled import labels_like_those_given
 from .links import CumulativeLink, require_link
@@ -114,7 +114,7 @@ class Thresholds(Model):
 
 def names_between(labels: np.ndarray) -> tuple[str, ...]:
     """Return names of pairs of adjacent labels, such as "low|mid"."""
-    return tuple(f"{a}|{b}" for a, b in pairwise(labels.tolist()))
+    return tuple(f"{a}|{b}" for a, b in pairwise(rounded_labels(labels).tolist()))
 
 
 class Scored(Thresholds):

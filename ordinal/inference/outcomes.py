@@ -308,7 +308,7 @@ def outcome_of(model: Fitted, kind: Kind, at: Any, values: Any) -> Outcome:
         names = {"quantile": q}
     elif kind in _ALL:
         last = classes.size - (kind != "probability")
-        rank = _ranks(classes[:last], at)
+        rank = _ranks(classes, last, at)
         if kind == "probability":
             names = {"rank": classes[rank]}
         else:
@@ -339,16 +339,29 @@ def _numbers(classes: np.ndarray, kind: str, values: Any) -> np.ndarray:
     return numbers
 
 
-def _ranks(classes: np.ndarray, at: Any) -> np.ndarray:
-    """Return the numbers of the ranks `at`, which are labels."""
+def _ranks(classes: np.ndarray, last: int, at: Any) -> np.ndarray:
+    """Return the numbers of the ranks `at`, which are among the first `last` labels or,
+    where these end at a threshold, numbers between labels.
+    """
     if at is None:
-        return np.arange(classes.size)
-    known = {label: k for k, label in enumerate(classes.tolist())}
+        return np.arange(last)
+    known = {label: k for k, label in enumerate(classes[:last].tolist())}
     labels = [at] if np.ndim(at) == 0 else np.asarray(at).tolist()
+    if (
+        last < classes.size
+        and classes.dtype.kind in "iuf"
+        and all(np.diff(classes) > 0)
+    ):
+        known |= {
+            label: int(np.searchsorted(classes, label, "right")) - 1
+            for label in labels
+            if isinstance(label, int | float) and classes[0] <= label < classes[-1]
+        }
     for label in labels:
         if label not in known:
             raise ValueError(
-                f"at must be among {listed(list(known))}, got {shown(label)}"
+                f"at must be among {listed(classes[:last].tolist())}, got "
+                f"{shown(label)}"
             )
     return np.array([known[label] for label in labels], np.int64)
 
@@ -550,7 +563,8 @@ def predictions(
         thresholds, as in `emmeans`: x'beta plus the offset, but for a constant.
     at : label, probability, or sequence of them, optional
         Labels j of probabilities, default all, or probabilities of quantiles, default
-        0.5.
+        0.5. "cumulative" and "exceedance" take any number from the lowest label to the
+        highest.
     values : (r,) increasing numbers, optional
         Numbers per rank for "mean" and "quantile". Default: the labels.
     each : bool, default False
