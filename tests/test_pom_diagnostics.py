@@ -143,10 +143,7 @@ def test_hosmer_lemeshow_counts_weights_as_rows():
         ordinal.fit_pom(MADE.X[rows], MADE.y[rows], tol=1e-10)
     )
     assert_allclose(weighted[:3], repeated[:3], rtol=1e-8)
-    assert inference.hosmer_lemeshow(fitted(WINE)).observed.shape == (
-        3,
-        5,
-    )
+    assert inference.hosmer_lemeshow(fitted(WINE)).observed.shape == (3, 5)
     constant = ordinal.fit_pom([[0.0], [1.0]] * 20, [0, 0, 1, 1] * 10)
     with pytest.raises(ValueError, match=r"needs 3 groups .* make 1"):
         inference.hosmer_lemeshow(constant)
@@ -156,8 +153,7 @@ def test_hosmer_lemeshow_counts_weights_as_rows():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"link": "cloglog", "nominal": [0]}, {"threshold": "equidistant"}],
+    "options", [{}, {"link": "cloglog", "nominal": [0]}, {"threshold": "equidistant"}]
 )
 def test_changes_are_newton_steps_without_the_row(options):
     model = whole(**options)

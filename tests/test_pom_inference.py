@@ -388,10 +388,7 @@ def test_models_that_are_not_nested():
         lr_test(same(), model)
     with pytest.raises(ValueError, match="it has flexible thresholds"):
         lr_test(less, fitted(WINE, threshold="equidistant", nominal=[1]))
-    with pytest.raises(
-        TypeError,
-        match=r"lr_test needs a model of fit_pom, .* got 3",
-    ):
+    with pytest.raises(TypeError, match=r"lr_test needs a model of fit_pom, .* got 3"):
         lr_test(3, model)
     with pytest.raises(ValueError, match=r"fitted with l2=0\.1"):
         lr_test(less, fitted(WINE, l2=0.1))

@@ -191,10 +191,7 @@ def test_scale_test_agrees_with_r(model):
 @pytest.mark.parametrize(
     ("test", "fits"),
     [
-        (
-            lambda model: inference.scale_test(model),
-            r"scale_test: the fit with scale=",
-        ),
+        (lambda model: inference.scale_test(model), r"scale_test: the fit with scale="),
         (lambda model: inference.drop1(model), r"drop1: the fit of \["),
         (
             lambda model: inference.proportional_odds_test(model, "lr"),

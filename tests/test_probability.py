@@ -15,13 +15,7 @@ from scipy import optimize, sparse
 from scipy.special import expit
 from strategies import cost_matrices, sample, slow
 
-from ordinal import (
-    fit_npsvor,
-    fit_svorex,
-    fit_svorim,
-    fit_tlssvor,
-    kernels,
-)
+from ordinal import fit_npsvor, fit_svorex, fit_svorim, fit_tlssvor, kernels
 from ordinal._model.folds import N_FOLDS, out_of_fold
 from ordinal._model.links import SoftmaxLink
 from ordinal._model.threshold_model import decide
@@ -463,10 +457,7 @@ SVOR = {
     "shashua_levin": functools.partial(fit_shashua_levin, C=3.0, n_threads=1),
     "redsvm": functools.partial(fit_redsvm, C=3.0, n_threads=1),
 }
-FITS = {
-    **SVOR,
-    "npsvor": functools.partial(fit_npsvor, C=3.0, n_threads=1),
-}
+FITS = {**SVOR, "npsvor": functools.partial(fit_npsvor, C=3.0, n_threads=1)}
 FITS["admm"] = functools.partial(FITS["npsvor"], solver="admm")
 FITS["low_rank"] = functools.partial(FITS["admm"], basis=30)
 # whose folds are no programs of the driver

@@ -14,12 +14,7 @@ from internals import RowFeatures, RowsOnBasis, pairwise, stratified
 from test_proximal import fit, made, svor_losses
 
 from ordinal._dask.basis import BasisPart, BlockState, RemoteSums, needed
-from ordinal._dask.transport import (
-    Event,
-    NeedsReplay,
-    RemoteState,
-    Request,
-)
+from ordinal._dask.transport import Event, NeedsReplay, RemoteState, Request
 from ordinal._quadratic.on_basis import cached_chunks
 from ordinal._quadratic.sums import CHUNK, CachedFeatures, LocalSums, RowSums
 from ordinal._rows.sums import Node, merged, whole

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from internals import CumulativeLink, falling
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import (
-    kernel_matrix,
-    qp_gap,
-    qp_rounding,
-    qp_slopes,
-    qp_value,
-)
+from oracles import kernel_matrix, qp_gap, qp_rounding, qp_slopes, qp_value
 from sklearn.isotonic import isotonic_regression
 from sklearn.svm import SVC, SVR
 from strategies import cases, cost_matrices, sample, slow
@@ -36,13 +30,7 @@ KINDS = {
     "svr": (fit_svr, {"epsilon": 0.1}),
     "wide svr": (fit_svr, {"epsilon": 0.7, "thresholds": "fitted"}),
 }
-some_kinds = pytest.mark.parametrize(
-    "kind",
-    [
-        "pairs",
-        *slow("svmop", "wide svr"),
-    ],
-)
+some_kinds = pytest.mark.parametrize("kind", ["pairs", *slow("svmop", "wide svr")])
 
 
 def problems_of(kind, ranks):

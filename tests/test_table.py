@@ -22,10 +22,7 @@ READERS = [None, "pyarrow"]
 
 
 # a property below finds that pyarrow reads as we do
-@pytest.fixture(
-    params=[None, *slow(*READERS[1:])],
-    ids=lambda name: name or "own",
-)
+@pytest.fixture(params=[None, *slow(*READERS[1:])], ids=lambda name: name or "own")
 def reader(request, monkeypatch):
     """Tables are read by our own reader, or by pyarrow however small they are."""
     use(request.param, monkeypatch)

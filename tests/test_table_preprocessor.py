@@ -17,11 +17,7 @@ from scipy.sparse import bsr_array, csr_array
 import ordinal
 import ordinal.sklearn
 from ordinal.model_selection import Grid, select
-from ordinal.preprocessing import (
-    PreprocessedModel,
-    Standardizer,
-    TablePreprocessor,
-)
+from ordinal.preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 
 nan = float("nan")
 RNG = np.random.default_rng(0)

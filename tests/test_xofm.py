@@ -14,13 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import (
-    xofm_encoding,
-    xofm_interval,
-    xofm_kappa,
-    xofm_pairs,
-    xofm_score,
-)
+from oracles import xofm_encoding, xofm_interval, xofm_kappa, xofm_pairs, xofm_score
 from scipy import optimize
 from strategies import sample, xofm_cases
 
