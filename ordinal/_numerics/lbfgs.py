@@ -223,7 +223,8 @@ def minimize(
     """
     n_iter, n_eval = 0, 0
 
-    def in_time(x: np.ndarray) -> tuple[float, np.ndarray]:
+    def evaluated(x: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return value and gradient at x, or raise OutOfTime."""
         nonlocal n_eval
         # The first evaluation is always made, so that there is a point to return.
         if n_eval and (monitor.ended or monitor.late()):
@@ -232,7 +233,7 @@ def minimize(
         return fun(x)
 
     try:
-        here = SearchPoint(x, *in_time(x))
+        here = SearchPoint(x, *evaluated(x))
     except OutOfTime:
         beyond = np.full_like(x, np.inf)
         return Minimum(x, np.inf, beyond, np.inf, 0, 1, monitor.cut_short)
@@ -252,7 +253,7 @@ def minimize(
         # Without any pair, the first step has length 1.
         step = min(1.0 if pairs.count else 1.0 / length, max_step / length)
         try:
-            there = _search(in_time, here, d, step, max_step)
+            there = _search(evaluated, here, d, step, max_step)
         except OutOfTime:
             status = monitor.cut_short
             break

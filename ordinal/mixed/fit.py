@@ -511,6 +511,7 @@ def _fit(
         rows_of = partial(RatioRows, cast(Family, family))
 
     def started(given: PreparedPom) -> tuple[MixedLikelihood, Start]:
+        """Return the loss of prepared rows, and its start."""
         loss = MixedLikelihood(
             given.design, given.link, terms, 1 if nodes == "auto" else nodes,
             given.n_threads, by_group, rows_of, is_panelled(nodes, terms),
@@ -524,7 +525,7 @@ def _fit(
         while ranks.revise(start.minimum.point.x):
             prepared = complete.in_groups(ranks.group)
             loss, start = started(prepared)
-    _check_overlap(prepared, start)
+    _check_separation(prepared, start)
     names = [f.spec.name for f in factors]
     found = optimum_of(loss, start, max_iter, monitor, names)
     while ranks is not None and ranks.revise(
@@ -567,10 +568,10 @@ def _fit(
     return model, found.remedy
 
 
-def _check_overlap(prepared: PreparedPom, start: Start) -> None:
+def _check_separation(prepared: PreparedPom, start: Start) -> None:
     """Raise ValueError if columns separate ranks without error."""
     status = start.minimum.status
-    _, separated = check_separation_by(start.find, status, prepared.monitor)
+    _, separated = check_separation_by(start.find_separated, status, prepared.monitor)
     if separated.size:
         names = [prepared.problem.shown_names[j] for j in separated.tolist()]
         raise ValueError(

@@ -134,6 +134,19 @@ class MixedLikelihood:
     ----------
     places : list of (q, q) int arrays
         Number of the parameter that each entry of Lambda is, by term; -1 for none.
+    order : (n,) int array
+        Rows of the design, sorted by the levels of the first term.
+    group, Z : (n,), (n, q + R) arrays
+        Levels of the first term, and columns of all terms, of the sorted rows.
+    structure : Elimination
+    rows : IntervalRows or RatioRows
+        The sorted rows, and the kernel of their terms.
+    by_row : (2, n) array
+        Numbers of the sorted rows that the last call of the kernel returned.
+    share : (G,) array
+        Weight of each level of the first term, 0 for a level with panels.
+    last : list of (G, q) arrays, or None
+        The last mode, from which the next search for one begins.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Optimum of a mixed likelihood, from the fit without random effects."""
+"""Optimum of a mixed likelihood: its start, the course of its search, and its end."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ class Start(NamedTuple):
     null_loglik : float
     weighted : Design
         Design whose weights of rows include those of groups.
-    find : callable
+    find_separated : callable
         Returns the columns that separate the ranks.
     """
 
     minimum: Minimum
     null_loglik: float
     weighted: Design
-    find: Callable[[], np.ndarray]
+    find_separated: Callable[[], np.ndarray]
 
 
 def start_of(loss: MixedLikelihood, family: str, max_iter: int) -> Start:

@@ -1,4 +1,7 @@
-"""Search for the optimum of a cumulative link mixed model, and its certificate."""
+"""Steps of the search for the optimum of a mixed likelihood, and its certificate.
+
+`optimum` takes them in turn: L-BFGS, deviations set to 0, and Newton's method.
+"""
 
 from __future__ import annotations
 
