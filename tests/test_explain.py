@@ -27,10 +27,8 @@ EVIL = '<b>&"x'
 def evil():
     """A frame, labels and a model whose names hold markup."""
     frame = pd.DataFrame(X, columns=[EVIL, "b", "c"][: X.shape[1]])
-    labels = np.array(["<i>low", "mid", "high", "top"])[
-        np.unique(y, return_inverse=True)[1]
-    ]
     classes = ["<i>low", "mid", "high", "top"]
+    labels = np.array(classes)[np.unique(y, return_inverse=True)[1]]
     model = ordinal.fit_svorim(frame, labels, classes=classes, probability=True)
     return frame, labels, classes, model
 
@@ -52,9 +50,6 @@ class Checked(HTMLParser):
         self.links += [v for k, v in attrs if k in ("src", "href") and v[0] != "#"]
         if tag not in self.VOID:
             self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.links += [v for k, v in attrs if k in ("src", "href") and v[0] != "#"]
 
     def handle_endtag(self, tag):
         if tag not in self.VOID:
@@ -83,10 +78,8 @@ def test_terms_of_a_linear_score_add_up_to_it():
     assert found.method == "contributions"
     assert (np.diff(found.importance) <= 0).all()
     assert_allclose(found.importance, found.contributions.std(axis=0))
-    coef = dict(zip(["x1", "x2", "x3"], model.coef, strict=False))
-    for name, value in zip(found.names, found.importance, strict=True):
-        j = int(name[1:]) - 1
-        assert_allclose(value, abs(coef[name]) * X[:, j].std())
+    order = [int(name[1:]) - 1 for name in found.names]
+    assert_allclose(found.importance, (abs(model.coef) * X.std(axis=0))[order])
     scaled = ordinal.fit_pom(X, y, preprocess=Standardizer).explain(X)
     assert scaled.names == found.names
     assert_allclose(scaled.importance, found.importance, rtol=1e-5)
@@ -128,10 +121,8 @@ def test_permutation_is_a_loop_over_columns(with_labels):
             changes.append(change)
         of_rows = np.mean(changes, axis=0)
         want[f"x{j + 1}"] = of_rows.mean(), of_rows.std() / np.sqrt(len(X))
-    for name, *values in zip(
-        found.names, found.importance, found.standard_error, strict=True
-    ):
-        assert_allclose(values, want[name], atol=1e-12)
+    values = np.column_stack([found.importance, found.standard_error])
+    assert_allclose(values, [want[name] for name in found.names], atol=1e-12)
     assert (np.diff(found.importance) <= 0).all()
 
 
@@ -180,19 +171,15 @@ def test_columns_that_the_model_does_not_have_are_not_read():
     assert_array_equal(found.importance, model.explain(table, rng=1).importance)
 
 
-def test_a_column_without_use_has_no_importance():
-    Z = np.column_stack([X, np.ones(len(X))])
-    found = ordinal.fit_svorim(Z, y).explain(Z)
-    assert found.names[-1] == f"x{Z.shape[1]}"
-    assert found.importance[-1] == found.standard_error[-1] == 0
-
-
 def test_importances_have_no_rounding_noise():
     """Changes are whole ranks, so those that cancel give exactly 0, not 1e-18."""
     n_repeats = 5  # a fifth is not a binary fraction
-    found = ordinal.fit_svorim(X, y).explain(X, y, n_repeats=n_repeats, rng=0)
+    Z = np.column_stack([X, np.ones(len(X))])
+    found = ordinal.fit_svorim(Z, y).explain(Z, y, n_repeats=n_repeats, rng=0)
     total = np.round(found.importance * len(X) * n_repeats)
     assert (total != 0).any()
+    assert found.names[-1] == f"x{Z.shape[1]}"  # the constant
+    assert found.importance[-1] == found.standard_error[-1] == 0
     assert_array_equal(found.importance, total / len(X) / n_repeats)
 
 
@@ -205,12 +192,11 @@ def test_terms_of_one_raw_column_are_added_up(fit):
     model = fit(table, y, preprocess=TablePreprocessor(), l2=0.1)
     found = model.explain(table)
     assert set(found.names) == {"a", "word"}
-    Z = getattr(model, "predictor", model).coding.transform(table)
-    terms = (Z - Z.mean(axis=0)) * model.coef
+    own = getattr(model, "predictor", model)
+    Z = own.coding.transform(table)
     made = dict.fromkeys(["a", "word"], 0.0)
-    for name, values in zip(
-        getattr(model, "predictor", model).column_names, terms.T, strict=True
-    ):
+    for j, name in enumerate(own.column_names):
+        values = (Z[:, j] - Z[:, j].mean()) * model.coef[j]
         made["word" if name.startswith("word") else "a"] += values
     for name, values in zip(found.names, found.contributions.T, strict=True):
         assert_allclose(values, made[name], atol=1e-12)
