@@ -121,10 +121,8 @@ def test_compare_reports_the_errors_of_its_folds(run, data, rows):
         (["--splits", 4], stratified_holdout(y, 4, rng=7), "4 splits of 45 training"),
     ):
         out = run(*argv, *more)
-        head = (
-            "clusters: 60 rows, 2 features, 3 ranks of 'grade'; mean ± standard error"
-        )
-        assert f"{head} over {sizes}" in out
+        head = "clusters: 60 rows, 2 features, 3 ranks of 'grade'; mean ± standard er"
+        assert f"{head}ror over {sizes}" in out
         assert "Not converged" not in out
         found = compare(X, y, methods="npsvor", cv=splits, rule="own")
         told = [
@@ -156,10 +154,8 @@ def test_compare_without_data_is_a_first_look(run):
     table = [line.split()[0] for line in lines if "±" in line][1:]
     assert set(table) == {*DEFAULT, TREES}  # GPOR_ROWS are fewer
     assert " is best by MAE" in lines[-1]
-    mean = [
-        float(line.split()[1]) for line in lines if "±" in line and " + " not in line
-    ]
-    assert mean == sorted(mean)
+    rows = [line for line in lines if "±" in line and " + " not in line]
+    assert rows == sorted(rows, key=lambda line: float(line.split()[1]))
 
 
 def test_compare_counts_thresholds_out_of_order(run, tmp_path):
@@ -300,10 +296,8 @@ def test_the_page_lists_every_grid():
         (row,) = (row for row in rows if f"`{name}`" in row.split("|")[1])
         for key, values in method.grid.items():
             assert f"`{key}`" in row
-            assert (
-                ", ".join(f"{v:g}" if not isinstance(v, str) else v for v in values)
-                in page
-            )
+            shown = (v if isinstance(v, str) else f"{v:g}" for v in values)
+            assert ", ".join(shown) in page
         assert bool(method.grid) != ("nothing" in row)
 
 
@@ -837,11 +831,8 @@ def test_ctrl_c_is_quiet(monkeypatch, capsys, data):
 
 @pytest.mark.slow("starts a process")
 @pytest.mark.skipif(os.name == "nt", reason="no SIGPIPE")
-@pytest.mark.parametrize(
-    "argv",
-    [["config"], ["predict", "m.npz", "x.csv"]],
-    ids=["at the last flush", "while writing"],
-)
+# at the last flush, while writing
+@pytest.mark.parametrize("argv", [["config"], ["predict", "m.npz", "x.csv"]])
 def test_a_closed_pipe_is_quiet(tmp_path, rows, argv):
     ordinal.fit_npsvor(*rows).save(tmp_path / "m.npz")
     (tmp_path / "x.csv").write_text("1,2\n" * 20_000)
@@ -884,13 +875,9 @@ def test_the_source_tree_says_so(tmp_path):
 def people(tmp_path):
     """A table whose names need quotes, in an encoding of its own, and its model."""
     rng = np.random.default_rng(0)
-    frame = pandas.DataFrame(
-        {
-            "the id": [f"00{k:02}x" for k in range(60)],
-            "größe": rng.normal(size=60).round(4),
-            "x y": rng.choice(["é", "b"], 60),
-        }
-    )
+    frame = pandas.DataFrame({"the id": [f"00{k:02}x" for k in range(60)]})
+    frame["größe"] = rng.normal(size=60).round(4)
+    frame["x y"] = rng.choice(["é", "b"], 60)
     frame["stars"] = 1 + np.argsort(np.argsort(frame["größe"])) // 20
     frame.to_csv(tmp_path / "people.csv", index=False, encoding="cp1252")
     return frame, tmp_path / "people.csv", tmp_path / "model.npz"
@@ -933,9 +920,8 @@ def test_coefficients_are_shown_by_the_command(people, run, capsys):
     _, table, model = people
     known = (table, "--encoding", "cp1252", "--drop", "the id", "--folds", 0)
     run("fit", *known, "--method", "svorim", "--out", model)
-    assert "a SvorModel has no coefficients" in run(
-        "show", model, "--coefficients", code=2
-    )
+    error = run("show", model, "--coefficients", code=2)
+    assert "a SvorModel has no coefficients" in error
     run("fit", *known, "--method", "pom", "--out", model, "--set", "l2=0.1")
     assert main(["show", str(model), "--coefficients"]) == 0
     out, err = capsys.readouterr()
@@ -959,15 +945,14 @@ def test_predictions_keep_columns_as_they_stand(people, run, tmp_path, suffix, p
     path = tmp_path / f"predicted.{suffix}"
     keep = ("--keep", "the id", "x y", "--out", path)
     run("predict", model, table, *cp1252, *proba, *keep)
-    read = partial(pandas.read_csv, dtype={"the id": str}) if suffix == "csv" else None
-    found = read(path) if read else pandas.read_parquet(path)
+    read_csv = partial(pandas.read_csv, dtype={"the id": str})
+    found = (read_csv if suffix == "csv" else pandas.read_parquet)(path)
     assert list(found.columns[:3]) == ["the id", "x y", "prediction"]
     assert_array_equal(found[["the id", "x y"]], frame[["the id", "x y"]])
     want = ordinal.load(model).predict(frame)
     assert_array_equal(found["prediction"], want)
-    assert "no column 'id'" in run(
-        "predict", model, table, *cp1252, "--keep", "id", code=2
-    )
+    error = run("predict", model, table, *cp1252, "--keep", "id", code=2)
+    assert "no column 'id'" in error
     frame.rename(columns={"the id": "prediction"}).to_csv(table, index=False)
     error = run("predict", model, table, "--keep", "prediction", code=2)
     assert "'prediction' cannot be kept" in error
@@ -1028,9 +1013,7 @@ def test_other_words_stand_for_missing_values_if_asked(pains, tmp_path, capsys):
 
 def test_ordered_categories_of_parquet_are_ranks(run, rows, tmp_path):
     X, y = rows
-    words = pandas.Categorical(
-        [NAMES[k] for k in y], list(NAMES.values()), ordered=True
-    )
+    words = pandas.Categorical.from_codes(y - 1, list(NAMES.values()), ordered=True)
     frame = pandas.DataFrame(X, columns=["east", "north"])
     frame.assign(grade=words).to_parquet(tmp_path / "t.parquet")
     model = tmp_path / "m.npz"
@@ -1082,13 +1065,10 @@ def test_rows_without_a_label_are_left_out_if_asked(data, tmp_path, capsys):
         capsys.readouterr().out
     )
     kept = table.dropna()
-    expected = ordinal.fit_svorim(
-        kept[["east", "north"]], kept["grade"], preprocess=Standardizer
-    )
-    assert_array_equal(
-        ordinal.load(model).predict(table[["east", "north"]]),
-        expected.predict(table[["east", "north"]]),
-    )
+    names = ["east", "north"]
+    expected = ordinal.fit_svorim(kept[names], kept["grade"], preprocess=Standardizer)
+    labels = ordinal.load(model).predict(table[names])
+    assert_array_equal(labels, expected.predict(table[names]))
     assert main(["predict", model, path, "--score", *drop]) == 0
     told = capsys.readouterr()
     assert "58 rows, without 2 unlabelled rows: MAE" in told.err

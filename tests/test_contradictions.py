@@ -76,10 +76,8 @@ CONTRADICTIONS = {
          "uncertainty must have 5 rows"),
     ],
     "nominal": [
-        (
-            lambda m: {"thresholds": m.thresholds + np.array([0, np.inf])},
-            "thresholds must be those that alpha and observed make",
-        )
+        (lambda m: {"thresholds": m.thresholds + np.array([0, np.inf])},
+         "thresholds must be those that alpha and observed make"),
     ],
     "words": [
         (lambda m: variables(m, 0, reference=1), "reference must number a level"),
@@ -103,13 +101,10 @@ CONTRADICTIONS = {
          "must have the same c"),
     ],
     "svorim": [
-        (
-            lambda m: {
-                "kernel": LinearARD(np.ones(3)),
-                "support": CSR.from_any(csr_array(m.support), "X"),
-            },
-            "a LinearARD kernel takes no CSR support",
-        )
+        (lambda m: {
+             "kernel": LinearARD(np.ones(3)),
+             "support": CSR.from_any(csr_array(m.support), "X"), },
+         "a LinearARD kernel takes no CSR support"),
     ],
     "gpor": [
         (lambda m: {"thresholds": -m.thresholds}, "thresholds must not fall"),
@@ -134,13 +129,9 @@ CONTRADICTIONS = {
         (lambda m: {"pairs": np.triu(m.pairs) + np.eye(3)}, "pairs must be symmet")
     ],
     "xofm": [
-        (
-            lambda m: {
-                "node_mass": m.node_mass[:-1],
-                "node_between": m.node_between[:-1],
-            },
-            "node_mass must have one entry per node",
-        )
+        (lambda m: {
+             "node_mass": m.node_mass[:-1], "node_between": m.node_between[:-1], },
+         "node_mass must have one entry per node"),
     ],
     "conformal": [
         (lambda m: {"ranks": m.ranks + 3}, "scores must not be empty"),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from internals import CHUNK, CSR, ChunkedProblem, Problem
+from numpy.testing import assert_allclose, assert_array_equal
 from sources import Cut
 from strategies import slow
 
@@ -39,7 +40,7 @@ def table(n=N, d=3):
 
 def same(a: ChunkedProblem, b: Problem):
     for name in ("rank", "classes", "weight", "sample_weight"):
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+        assert_array_equal(getattr(a, name), getattr(b, name))
     assert (a.n_samples, a.n_features) == (b.n_samples, b.n_features)
     assert a.feature_names == b.feature_names
 
@@ -57,12 +58,12 @@ def test_problem_is_that_of_arrays(size):
     for ours, theirs in zip(
         here.moments.mean_and_scale(), there.moments.mean_and_scale(), strict=True
     ):
-        np.testing.assert_allclose(theirs, ours, rtol=1e-13, atol=1e-15)
+        assert_allclose(theirs, ours, rtol=1e-13, atol=1e-15)
     assert there.X.sizes.tolist() == [len(b) for b in np.split(y, range(size, N, size))]
     numbers = np.array([N - 1, 5, 9000, 5, 0])
-    np.testing.assert_array_equal(there.X[numbers], X[numbers])
-    np.testing.assert_array_equal(there.rank[there.X.examples], range(4))
-    np.testing.assert_array_equal(there.X.factor[there.rank] * w, there.weight)
+    assert_array_equal(there.X[numbers], X[numbers])
+    assert_array_equal(there.rank[there.X.examples], range(4))
+    assert_array_equal(there.X.factor[there.rank] * w, there.weight)
 
 
 def test_data_frames_have_names_and_ordered_categories():
@@ -85,7 +86,7 @@ def test_sparse_blocks():
     assert problem.moments is None
     rows = problem.X[np.array([7, 9000])]
     assert isinstance(rows, CSR)
-    np.testing.assert_array_equal(dense(rows), X[[7, 9000]])
+    assert_array_equal(dense(rows), X[[7, 9000]])
 
 
 def nan(X, y):
@@ -143,7 +144,7 @@ def test_fits_are_those_of_arrays(fit, kernel):
         for part in one.convergence.parts or [one.convergence]:
             assert part.rel_gap <= 1e-4
         assert one.convergence.dual <= other.convergence.primal
-    np.testing.assert_allclose(there.support, here.support, rtol=1e-12)
+    assert_allclose(there.support, here.support, rtol=1e-12)
     assert (there.predict(X) == here.predict(X)).mean() > 0.99
 
 
@@ -156,7 +157,7 @@ def test_fitted_thresholds_err_least_in_rows_at_workers():
     )  # fmt: skip
     cost = np.abs(np.arange(4)[:, None] - np.arange(4))
     best = cheapest_thresholds(model.decision_function(X), y, w, cost)
-    np.testing.assert_allclose(model.thresholds, best, rtol=1e-9)
+    assert_allclose(model.thresholds, best, rtol=1e-9)
 
 
 @pytest.mark.slow("searches at workers and here")
@@ -173,11 +174,11 @@ def test_searches_are_near_those_of_arrays():
     here = select(ordinal.fit_svorim, X, y, sample_weight=w, **options)
     there = select(ordinal.fit_svorim, *lazy, sample_weight=w, **options)
     assert not there.failures
-    np.testing.assert_allclose(there.scores, here.scores, atol=0.03)
+    assert_allclose(there.scores, here.scores, atol=0.03)
     assert (there.predict(X) == here.predict(X)).mean() > 0.97
     ours, theirs = (found.model.preprocessor for found in (here, there))
-    np.testing.assert_allclose(theirs.mean, ours.mean, rtol=1e-12)
-    np.testing.assert_allclose(theirs.scale, ours.scale, rtol=1e-12)
+    assert_allclose(theirs.mean, ours.mean, rtol=1e-12)
+    assert_allclose(theirs.scale, ours.scale, rtol=1e-12)
     sets = ordinal.cross_conformal(ordinal.fit_svorim, *lazy, cv=2, basis=20, gamma=0.1)
     assert 0.88 < sets.evaluate(X, y)["coverage"][-1] < 0.95
     with ThreadPoolExecutor(1) as pool:
@@ -197,8 +198,8 @@ def test_sets_are_calibrated_at_the_workers():
     lazy = dd.from_pandas(frame[["c", "a", "b"]].assign(w=w), npartitions=4)
     for rows, weight in ((da.from_array(X, chunks=(900, 2)), w), (lazy, lazy["w"])):
         there = ordinal.conformal(model, rows, y, sample_weight=weight)
-        np.testing.assert_allclose(there.scores, here.scores, rtol=1e-10, atol=1e-12)
-        np.testing.assert_array_equal(there.weights, here.weights)
+        assert_allclose(there.scores, here.scores, rtol=1e-10, atol=1e-12)
+        assert_array_equal(there.weights, here.weights)
     with pytest.raises(ValueError, match="X has no column 'b', which the model was"):
         ordinal.conformal(model, lazy[["a", "c"]], y)
     X[1000, 1] = np.nan
@@ -224,16 +225,14 @@ def test_some_rows_stay_where_they_are():
     share = np.where(numbers % 5, 1.0, 0.25)
     part = whole.subset(numbers, share)
     here = Problem.from_arrays(X, y, **options)
-    np.testing.assert_array_equal(part.weight, here.weight[numbers] * share)
+    assert_array_equal(part.weight, here.weight[numbers] * share)
     assert part.X.sizes.tolist() == [600, 600, 200]
-    np.testing.assert_array_equal(
-        part.X[np.array([5, 900, 0])], X[numbers[[5, 900, 0]]]
-    )
+    assert_array_equal(part.X[np.array([5, 900, 0])], X[numbers[[5, 900, 0]]])
     held = [block.result() for block in part.X.blocks]
-    np.testing.assert_array_equal(np.concatenate([b.y for b in held]), y[numbers])
+    assert_array_equal(np.concatenate([b.y for b in held]), y[numbers])
     weight = np.concatenate([b.weight for b in held])
-    np.testing.assert_array_equal(weight, part.sample_weight)
-    np.testing.assert_array_equal(part.X.factor[part.rank] * weight, part.weight)
+    assert_array_equal(weight, part.sample_weight)
+    assert_array_equal(part.X.factor[part.rank] * weight, part.weight)
     assert part.subset(np.arange(700)).X.sizes.tolist() == [600, 100]
 
 
@@ -287,9 +286,7 @@ def test_tlssvor_has_the_bytes_of_one_process(options):
     if "basis" not in options or options["basis"] == 20:  # the same basis
         names = "coef", "thresholds", "support"
         same_bytes(here, there, names)
-    np.testing.assert_allclose(
-        other.convergence.primal, there.convergence.primal, rtol=0.01
-    )
+    assert_allclose(other.convergence.primal, there.convergence.primal, rtol=0.01)
     if there.link is not None:
         P = here.predict_proba(X[:500])
         assert np.abs(there.predict_proba(X[:500]) - P).max() < 0.05
@@ -324,7 +321,7 @@ def test_pom_has_the_bytes_of_one_process(options):
     assert here.statistics.crossings.tolist() == there.statistics.crossings.tolist()
     other = ordinal.fit_pom(da.from_array(X, chunks=(1000, 3)), y, sample_weight=w,
                             **options)  # fmt: skip
-    np.testing.assert_allclose(other.coef, here.coef, rtol=1e-7, atol=1e-10)
+    assert_allclose(other.coef, here.coef, rtol=1e-7, atol=1e-10)
 
 
 @pytest.mark.slow("two fits of 25 000 rows at workers")
@@ -337,9 +334,7 @@ def test_pom_at_workers_sees_columns_and_ranks_that_others_tell():
         ordinal.exceptions.CollinearColumnsWarning, match="combination of 'x1', 'x2'"
     ):
         model = ordinal.fit_pom(rows, y)
-    np.testing.assert_allclose(
-        model.coef, ordinal.fit_pom(X[:, :3], y).coef, rtol=1e-6, atol=1e-8
-    )
+    assert_allclose(model.coef, ordinal.fit_pom(X[:, :3], y).coef, rtol=1e-6, atol=1e-8)
     apart = np.digitize(X[:, 0] - X[:, 1], [-1, 1])
     with pytest.warns(
         ordinal.exceptions.ConvergenceWarning, match="separate ranks without"
@@ -373,6 +368,6 @@ def test_searches_with_pom_find_what_those_of_arrays_find():
     here = select(ordinal.fit_pom, X, y, **options)
     there = select(ordinal.fit_pom, da.from_array(X, chunks=(900, 3)), y, **options)
     assert not there.failures
-    np.testing.assert_allclose(there.scores, here.scores, rtol=1e-12)
+    assert_allclose(there.scores, here.scores, rtol=1e-12)
     coef = here.model.coef
-    np.testing.assert_allclose(there.model.coef, coef, rtol=1e-6)
+    assert_allclose(there.model.coef, coef, rtol=1e-6)

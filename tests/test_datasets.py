@@ -18,10 +18,8 @@ def test_gaussians_have_the_stated_moments():
         assert len(Z) == n
         # five standard errors: sqrt(5 / n) of a mean, 5 sqrt(2 / n) of a variance,
         # 5 / sqrt(n) of a covariance
-        np.testing.assert_allclose(Z.mean(axis=0), mean, atol=5 * np.sqrt(5 / n))
-        np.testing.assert_allclose(
-            np.cov(Z.T), 5 * np.eye(2), atol=5 * 5 * np.sqrt(2 / n)
-        )
+        assert_allclose(Z.mean(axis=0), mean, atol=5 * np.sqrt(5 / n))
+        assert_allclose(np.cov(Z.T), 5 * np.eye(2), atol=5 * 5 * np.sqrt(2 / n))
 
 
 def test_tlssvor_without_noise_follows_the_formulas():
@@ -31,7 +29,7 @@ def test_tlssvor_without_noise_follows_the_formulas():
     assert X.shape == (2_000, 5)
     assert 0 <= X.min() < 0.01
     assert 0.99 < X.max() < 1
-    np.testing.assert_array_equal(y, expected)
+    assert_array_equal(y, expected)
 
 
 def test_tlssvor_noise_is_a_standard_deviation():
@@ -42,8 +40,8 @@ def test_tlssvor_noise_is_a_standard_deviation():
     share = np.bincount(y, minlength=5)[1:] / y.size
     # five standard errors are at most 5 sqrt(1/4 / 20000); the other reading of the
     # paper is 0.1 away, and so is its own count
-    np.testing.assert_allclose(share, np.diff(below), atol=0.018)
-    np.testing.assert_allclose(share, [0.35, 0.19, 0.19, 0.28], atol=0.018)
+    assert_allclose(share, np.diff(below), atol=0.018)
+    assert_allclose(share, [0.35, 0.19, 0.19, 0.28], atol=0.018)
 
 
 @pytest.mark.parametrize("make", [make_gaussians, make_tlssvor])

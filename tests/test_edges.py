@@ -121,18 +121,13 @@ def test_a_column_that_spans_more_than_a_double_holds_is_refused_by_name(method)
 
 @pytest.mark.parametrize("layout", [np.asarray, csr_array])
 @pytest.mark.parametrize(
-    "fit",
-    [
-        ordinal.fit_pom,
-        partial(ordinal.companions.fit_lit, l2=0),
-        partial(ordinal.companions.fit_lat, l2=0),
-    ],
-    ids=["pom", "lit", "lat"],
+    "fit", [ordinal.fit_pom, ordinal.companions.fit_lit, ordinal.companions.fit_lat]
 )
 def test_columns_of_very_different_scales_all_count(fit, layout):
     scales = np.array([1e-160, 1e160])
-    plain = fit(layout(ROWS), RANKS).coef
-    assert_allclose(fit(layout(ROWS * scales), RANKS).coef * scales, plain, rtol=1e-6)
+    plain = fit(layout(ROWS), RANKS, l2=0).coef
+    found = fit(layout(ROWS * scales), RANKS, l2=0).coef
+    assert_allclose(found * scales, plain, rtol=1e-6)
 
 
 def test_a_path_over_columns_of_very_different_scales_is_finite():
@@ -239,9 +234,7 @@ FACTORS = ("C", "C2", "epsilon", "rho", "eta", "tau", "l2_main", "l2_pair")
 def test_factors_of_a_problem_are_within_what_products_hold(method):
     takes = inspect.signature(method.fit).parameters
     for name in FACTORS:
-        if name not in takes or (
-            name == "rho" and "admm" not in method.variant.values()
-        ):
+        if name not in takes or (name == "rho" and "admm" not in str(method.variant)):
             continue  # another method's
         for value in (1e-50, 1e50):
             if (name, value) == ("eta", 1e50) or (value > 1 and "sgd" in str(method)):
@@ -310,9 +303,8 @@ def test_a_sparse_matrix_may_claim_any_width():
     for kernel in (kernels.RBF(0.1), kernels.Linear(), kernels.Polynomial()):
         model = ordinal.fit_svorim(wide, y, kernel=kernel)
         same = ordinal.fit_svorim(narrow, y, kernel=kernel)
-        assert_array_equal(
-            model.decision_function(wide), same.decision_function(narrow)
-        )
+        scores = same.decision_function(narrow)
+        assert_array_equal(model.decision_function(wide), scores)
     scaled = ordinal.fit_svorim(narrow, y).kernel.gamma  # 1 / the sum of variances
     assert_allclose(ordinal.fit_svorim(wide, y).kernel.gamma, scaled, rtol=0.1)
     assert ordinal.fit_gpor(wide, y, max_iter=2, tol=1e9).n_features == d

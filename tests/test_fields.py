@@ -136,12 +136,9 @@ def test_values_of_another_type_are_refused(name, value):
         (RISING, [[], [1.0], [1.0, 1.0, 2.0]], [[1.0, 0.0], [NAN, 0.0]]),
         (INCREASING, [[], [1.0], [1.0, 2.0]], [[1.0, 1.0], [0.0, NAN]]),
         (DISTINCT, [[], [1, 2], ["a", "b"]], [[1, 1], ["a", "a"]]),
-        (
-            THRESHOLDS,
-            [[0.0], [2.0, 1.0], [-INF, 0.0, INF], [-INF, -INF, 0.0]],
-            [[], [INF], [-INF, INF], [INF, 0.0], [0.0, -INF], [0.0, NAN],
-             [0.0, INF, 1.0], [-INF, 0.0, -INF, 1.0]],
-        ),
+        (THRESHOLDS, [[0.0], [2.0, 1.0], [-INF, 0.0, INF], [-INF, -INF, 0.0]],
+         [[], [INF], [-INF, INF], [INF, 0.0], [0.0, -INF], [0.0, NAN],
+          [0.0, INF, 1.0], [-INF, 0.0, -INF, 1.0]]),
         (finite_or(INF), [[0.0], [INF, 0.0]], [[], [INF], [0.0, -INF], [0.0, NAN]]),
     ],
 )  # fmt: skip

@@ -6,6 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from registry import FITS
 from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
@@ -134,9 +135,7 @@ def test_the_fit_is_the_maximum_of_a_slow_likelihood(link, given):
     g, H = derivatives(f, x)
     assert model.loglik == pytest.approx(f(x), rel=1e-12)
     assert np.abs(g).max() < 1e-4 * np.abs(np.diagonal(H)).max()
-    np.testing.assert_allclose(
-        model.covariance, np.linalg.inv(-H), rtol=2e-3, atol=1e-5
-    )
+    assert_allclose(model.covariance, np.linalg.inv(-H), rtol=2e-3, atol=1e-5)
     # The sandwich of clusters, from gradients of the rows by differences.
     cluster = np.arange(len(X)) % 11
     robust = ordinal.fit_pom(X, y, cluster=cluster, **fixed)
@@ -147,9 +146,7 @@ def test_the_fit_is_the_maximum_of_a_slow_likelihood(link, given):
             scores[c, j] = (f(x + e, weight=only) - f(x - e, weight=only)) / 2e-5
     meat = scores.T @ scores * 11 / 10
     bread = np.linalg.inv(-H)
-    np.testing.assert_allclose(
-        robust.covariance, bread @ meat @ bread, rtol=5e-3, atol=2e-5
-    )
+    assert_allclose(robust.covariance, bread @ meat @ bread, rtol=5e-3, atol=2e-5)
 
 
 def turnbull(lower, upper, r, steps=4000):
@@ -174,7 +171,7 @@ def test_without_features_the_fit_is_turnbulls_estimate(seed):
     # Within a set of Turnbull only the sum is known.
     P = model.predict_proba([[1.0]])[0]
     held = (lower[:, None] <= np.arange(7)) & (np.arange(7) <= upper[:, None])
-    np.testing.assert_allclose(held @ P, held @ p, atol=1e-4)
+    assert_allclose(held @ P, held @ p, atol=1e-4)
 
 
 def best_in_order(X, lower, upper, l2=0.0):
@@ -220,9 +217,9 @@ def test_a_path_ends_at_the_fit_without_penalty():
     assert path.n_nonzero[0] == 0
     assert path.loglik[0] == pytest.approx(path.null_loglik, abs=1e-6)
     end = ordinal.fit_pom(X, y)
-    np.testing.assert_allclose(path.model(-1).coef, end.coef, atol=2e-3)
+    assert_allclose(path.model(-1).coef, end.coef, atol=2e-3)
     one = ordinal.fit_pom(X, y, l1=float(path.lambdas[8]), tol=1e-9)
-    np.testing.assert_allclose(path.model(8).coef, one.coef, atol=1e-3)
+    assert_allclose(path.model(8).coef, one.coef, atol=1e-3)
 
 
 def test_open_ends_strings_and_categoricals_are_the_same_intervals():
@@ -249,7 +246,7 @@ def test_open_ends_strings_and_categoricals_are_the_same_intervals():
     for w in (np.r_[np.ones(70), np.zeros(20)], np.arange(90) % 3):
         part = ordinal.fit_pom(X[w > 0], y[w > 0], sample_weight=w[w > 0])
         zero = ordinal.fit_pom(X, y, sample_weight=w)
-        np.testing.assert_allclose(zero.coef, part.coef, rtol=1e-6)
+        assert_allclose(zero.coef, part.coef, rtol=1e-6)
 
 
 def test_separated_intervals_are_reported_with_their_limit():
@@ -300,7 +297,7 @@ def test_residuals_of_intervals_are_those_of_slow_probabilities(fit, given):
     }
     for kind, values in expected.items():
         found = inference.residuals(model, kind=kind, **new)
-        np.testing.assert_allclose(found, values, atol=1e-8, err_msg=kind)
+        assert_allclose(found, values, atol=1e-8, err_msg=kind)
     drawn = special.ndtr(inference.residuals(model, kind="quantile", rng=0, **new))
     assert ((low < drawn) & (drawn < 1 - high)).all()
     exact = {**new, "y": RankIntervals(upper, upper)}
@@ -317,11 +314,9 @@ def test_residuals_of_intervals_are_those_of_slow_probabilities(fit, given):
     given["offset"] = -offset
     reverse = ordinal.fit_pom(X, RankIntervals(5 - upper, 5 - lower), **given)
     for kind, values in expected.items():
-        np.testing.assert_allclose(
-            inference.residuals(model, kind=kind), values, atol=1e-8
-        )
+        assert_allclose(inference.residuals(model, kind=kind), values, atol=1e-8)
         turned = inference.residuals(reverse, kind=kind)
-        np.testing.assert_allclose(turned, -values, atol=1e-4, err_msg=kind)
+        assert_allclose(turned, -values, atol=1e-4, err_msg=kind)
 
 
 def test_residuals_of_a_true_model_have_their_distribution():
@@ -352,7 +347,7 @@ def test_influence_of_intervals_is_that_of_leaving_rows_out():
         )
         change = part.parameters - model.parameters
         near = 0.03 * np.abs(change).max()
-        np.testing.assert_allclose(found.change[i], change, atol=near)
+        assert_allclose(found.change[i], change, atol=near)
 
 
 def test_inference_that_needs_ranks_refuses_and_the_rest_works():
@@ -386,7 +381,7 @@ def test_estimators_and_tools_of_scikit_learn_take_intervals(name):
     y, make = RankIntervals(lower, upper), getattr(ordinal.sklearn, name)
     fit = {"POM": ordinal.fit_pom, "SVORIM": ordinal.fit_svorim}[name]
     found, own = make().fit(X, y), fit(X, y)
-    np.testing.assert_allclose(
+    assert_allclose(
         found.model_.decision_function(X), own.decision_function(X), atol=1e-3
     )
     assert found.score(X, y) == -metrics.mae(y, found.predict(X))
@@ -466,7 +461,7 @@ def test_importances_count_distances_from_the_nearest_rank():
             y = RankIntervals(lower, upper)
             expected[j] += (metrics.mae(y, shuffled, labels=range(6)) - error) / 3
     assert found.importance.max() > 0.1
-    np.testing.assert_allclose(found.importance, np.sort(expected)[::-1])
+    assert_allclose(found.importance, np.sort(expected)[::-1])
 
 
 def test_methods_that_take_no_intervals_refuse_them_by_name():
@@ -649,11 +644,11 @@ def test_a_mixed_fit_is_the_maximum_of_a_slow_integral():
     assert model.loglik == pytest.approx(f(x), abs=1e-6)
     assert np.abs(slope).max() < 1e-3
     errors = np.sqrt(np.diagonal(np.linalg.inv(-H)))[:4]
-    np.testing.assert_allclose(model.standard_errors, errors, rtol=1e-4)
+    assert_allclose(model.standard_errors, errors, rtol=1e-4)
     P = model.predict_proba(X, groups={"g": g}, effects="known")
     ends = zip(P, lower, upper, strict=True)
     balance = [p[:a].sum() - p[b + 1 :].sum() for p, a, b in ends]
-    np.testing.assert_allclose(model.residuals(), balance, atol=1e-8)
+    assert_allclose(model.residuals(), balance, atol=1e-8)
     with pytest.raises(ValueError, match="random effects make ranks within intervals"):
         ordinal.inference.simulated_residuals(model)
     with pytest.raises(ValueError, match="family must be 'cumulative'"):
@@ -685,14 +680,14 @@ def test_gaussian_processes_take_the_probability_of_an_interval(inference):
         return np.log(special.ndtr(a) - special.ndtr(b))
 
     log_p, slope, _ = likelihood(theta).loss(f)
-    np.testing.assert_allclose(log_p, slow(theta, f), rtol=1e-10, atol=1e-12)
+    assert_allclose(log_p, slow(theta, f), rtol=1e-10, atol=1e-12)
     differences = (slow(theta, f + 1e-5) - slow(theta, f - 1e-5)) / 2e-5
-    np.testing.assert_allclose(slope, differences, atol=1e-7)
+    assert_allclose(slope, differences, atol=1e-7)
     by_row = likelihood(theta).derivatives(f)
     found = likelihood(theta).slopes(np.array([-slope, by_row[0], by_row[1]]))
     E = 1e-5 * np.eye(5)
     differences = [(slow(theta + e, f) - slow(theta - e, f)).sum() / 2e-5 for e in E]
-    np.testing.assert_allclose(found, differences, rtol=1e-6)
+    assert_allclose(found, differences, rtol=1e-6)
     # The fit, which uses these, and the one of known ranks.
     y, given = RankIntervals(lower, upper), {"inference": inference}
     model = ordinal.fit_gpor(X, y, **given)
