@@ -201,15 +201,16 @@ def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
     """
     d = X.shape[1]
     start = _mixed(np.array([seed + 1], dtype=np.uint64))
-    # A key per column, so that swapping two entries changes the sum.
-    of_column = _mixed(start + np.arange(d, dtype=np.uint64))
+    # A key per column, so that swapping two entries changes the sum; of sparse rows per
+    # entry, because they may have so many columns that a vector of them has no room.
+    column = X.indices if is_sparse(X) else np.arange(d)
+    key = _mixed(start + column.astype(np.uint64))
     out = np.empty(len(X), dtype=np.uint64)
     # A sparse row may have so many columns that a slice would be a single row.
     every = [slice(0, len(X))] if is_sparse(X) else cancellable_slices(len(X), 100 * d)
     for rows in every:
         part: Any = take(X, rows)
         x = np.asarray(part.data if is_sparse(part) else part, np.float64)
-        key = of_column[part.indices] if is_sparse(part) else of_column
         bits = np.where(np.isnan(x), np.nan, x).view(np.uint64)  # the same for any NaN
         terms = np.where(x == 0, np.uint64(0), _mixed(bits ^ key))  # CSR holds no zeros
         if is_sparse(part):
