@@ -203,7 +203,7 @@ def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
     start = _mixed(np.array([seed + 1], dtype=np.uint64))
     # A key per column, so that swapping two entries changes the sum; of sparse rows per
     # entry, because they may have so many columns that a vector of them has no room.
-    column = X.indices if is_sparse(X) else np.arange(d)
+    column = X.indices if isinstance(X, CSR) else np.arange(d)
     key = _mixed(start + column.astype(np.uint64))
     out = np.empty(len(X), dtype=np.uint64)
     # A sparse row may have so many columns that a slice would be a single row.
