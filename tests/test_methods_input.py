@@ -128,7 +128,7 @@ def test_attributes_of_other_packages_are_answered_by_ours(name, meant):
     model = ordinal.fit_pom(X40, Y40)
     with pytest.raises(AttributeError, match=rf"'{name}'; did you mean {meant}\?$"):
         getattr(model, name)
-    with pytest.raises(AttributeError, match=r"'pvalues'; table\(\) has them$"):
+    with pytest.raises(AttributeError, match=r"'pvalues'; model.table\(\) has them$"):
         getattr(model, "pvalues")  # noqa: B009
     found = ordinal.select("pom", X40, Y40, search={"l2": [1.0]})
     with pytest.raises(AttributeError, match=r"; did you mean model.coef\?$"):
@@ -241,6 +241,13 @@ def test_every_hint_names_what_exists():
     kinds = [getattr(ordinal.models, name) for name in dir(ordinal.models)]
     kinds.append(ordinal.model_selection.Selection)
     assert all(any(hasattr(kind, name) for kind in kinds) for name in meant)
+    # Functions are named wherever they are looked for.
+    own = ordinal.sklearn.POM().fit(X40, Y40)
+    for name in {*inference.__all__} - {*dir(own.model_)}:
+        if name.islower() and name != "for_marginaleffects":
+            for made in (own, own.model_, ordinal.fit_svorim(X40, Y40)):
+                with pytest.raises(AttributeError, match=rf"inference\.{name}\(model"):
+                    getattr(made, name)
 
 
 def test_searches_and_paths_know_what_was_meant():

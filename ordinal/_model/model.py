@@ -97,15 +97,29 @@ _ATTRIBUTES = {
     "vcov": "covariance",
     "zeta": "thresholds",
 }
+# Functions of models, whose names are taken for methods
+_OF_INFERENCE = (
+    "add1", "anova", "augment", "confint", "contrasts", "drop1", "equality_test",
+    "glance", "goodness_of_fit", "hosmer_lemeshow", "influence", "jeffreys", "lr_test",
+    "marginal_effects", "monotone_effects", "negative_rows", "odds_ratios",
+    "predictions", "proportional_odds_test", "residuals", "scale_test", "simulate",
+    "simulated_residuals", "simultaneous_band", "simultaneous_intervals", "step",
+    "tidy", "wald_test",
+)  # fmt: skip
 # What they stand for, where models have the attribute that comes first
 _IN_WORDS = {
+    **{
+        name: ("predict", f"it is ordinal.inference.{name}(model), for linear models")
+        for name in _OF_INFERENCE
+    },
     **dict.fromkeys(
-        ("anova", "augment", "drop1", "glance", "odds_ratios", "simulate", "step"),
-        ("standard_errors", "it is a function of ordinal.inference"),
+        ("plot", "plot_importance"),
+        ("explain", "explain(X).plot() draws importances, ordinal.plot other figures"),
     ),
+    "summary": ("report", "print(model) is one, and report(X, y) returns a page"),
     **dict.fromkeys(
         ("p_values", "pvalues", "tvalues", "zvalues"),
-        ("standard_errors", "table() has them"),
+        ("standard_errors", "model.table() has them"),
     ),
     **dict.fromkeys(
         ("deviance", "nobs", "prsquared", "rsquared"),
@@ -122,7 +136,7 @@ _IN_WORDS = {
     "contributions": ("explain", "explain(X) has them"),
     "cv_results": ("best_score", "table() has them"),
     "df_residual": ("dof", "dof counts parameters, ordinal.inference.glance rows"),
-    "n_iter": ("convergence", "it is convergence.n_iter"),
+    "n_iter": ("convergence", "it is model.convergence.n_iter"),
     "predict_log_proba": ("predict_proba", "it is np.log(predict_proba(X))"),
     "ranef": ("standard_errors", "fit_clmm fits random effects"),
 }
@@ -208,20 +222,7 @@ class Model(Storable):
             """Raise AttributeError, with the name of this package for an attribute."""
             if hasattr(type(self), name):  # a property, which has an error of its own
                 return object.__getattribute__(self, name)
-            meant = name.removesuffix("_")
-            needed, remedy = _IN_WORDS.get(meant, ("", ""))
-            meant, path = _ATTRIBUTES.get(meant, meant), ""
-            if not needed and not name.startswith("_"):
-                inner = self
-                while inner is not None and not hasattr(type(inner), meant):
-                    inner, path = getattr(inner, "_wrapped", None), f"{path}model."
-                remedy = "" if inner is None else f"did you mean {path}{meant}?"
-            elif not hasattr(type(self), needed):
-                remedy = ""
-            raise AttributeError(
-                f"'{type(self).__name__}' object has no attribute '{name}'"
-                f"{remedy and f'; {remedy}'}"
-            )
+            raise no_attribute(self, name, self)
 
     def _repr_html_(self) -> str:
         return str(views().summary_html(self))
@@ -444,6 +445,28 @@ class Model(Storable):
         if rows := rows_left_out(self.n_missing_labels, n_values):
             lines["left out"] = rows
         return lines
+
+
+def no_attribute(made: Any, name: str, model: Any, path: str = "") -> AttributeError:
+    """Return the error for an attribute that `made` lacks, with the one meant.
+
+    `model` is found at the `path` within `made`.
+    """
+    meant, remedy = name.removesuffix("_"), ""
+    chain = [(path, model)]
+    while (inner := getattr(chain[-1][1], "_wrapped", None)) is not None:
+        chain.append((f"{chain[-1][0]}model.", inner))
+    if not name.startswith("_"):
+        known = _ATTRIBUTES.get(meant, meant)
+        paths = [path for path, inner in chain if hasattr(type(inner), known)]
+        needed, words = _IN_WORDS.get(meant, ("", ""))
+        if paths:
+            remedy = f"; did you mean {paths[0]}{known}?"
+        elif needed and any(hasattr(type(inner), needed) for _, inner in chain):
+            remedy = f"; {words}"
+    return AttributeError(
+        f"'{type(made).__name__}' object has no attribute '{name}'{remedy}"
+    )
 
 
 class Fit(Protocol):

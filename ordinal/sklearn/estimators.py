@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Set
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -58,6 +58,7 @@ from .._model.column_names import named
 from .._model.grouping import group_numbers
 from .._model.kernel_fit import thresholds_in_order
 from .._model.labelled import Labelled, counted
+from .._model.model import no_attribute
 from .._model.preparation import Callback
 from .._model.registry import Content, Method, check_intervals
 from .._model.threshold_model import (
@@ -93,6 +94,14 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     verbose: bool
 
     def __init__(self, **parameters: Any) -> None: ...
+
+    if not TYPE_CHECKING:  # it would make every attribute known
+
+        def __getattr__(self, name):
+            """Raise AttributeError, with the attribute of `model_` that is meant."""
+            if hasattr(type(self), name):  # which has an error of its own
+                return object.__getattribute__(self, name)
+            raise no_attribute(self, name, self.__dict__.get("model_"), "model_.")
 
     def fit(self, X: Any, y: Labels, sample_weight: Any = None) -> Estimator:
         """Fit the model to training data.
