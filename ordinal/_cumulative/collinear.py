@@ -46,7 +46,8 @@ def dependencies(design: Design, columns: Sequence[int]) -> dict[int, list[int]]
     coarse = _coarse_correlations(design, which)
     if coarse is not None and _is_regular(coarse):
         return {}
-    gram = _correlations(design, which)
+    mean, spread = _moments(design, which)
+    (gram,) = design.summed(partial(_correlations, which, mean, spread))
     return {} if _is_regular(gram) else _eliminated(design, which, gram)
 
 
@@ -153,16 +154,10 @@ def _gram_of(which: np.ndarray, D: Design) -> Parts:
     return (_gram(D, which),)
 
 
-def _correlations(D: Design, which: np.ndarray) -> np.ndarray:
-    """Return the correlations of the columns, 0 for constant columns."""
-    mean, spread = _moments(D, which)
-    return D.summed(partial(_correlations_of, which, mean, spread))[0]
-
-
-def _correlations_of(
+def _correlations(
     which: np.ndarray, mean: np.ndarray, spread: np.ndarray, D: Design
 ) -> Parts:
-    """Return the contribution of a chunk to `_correlations`."""
+    """Return the share of a chunk in the correlations, 0 for constant columns."""
     Z = (block(D.X, slice(0, D.n_samples), which) - mean) / spread
     return (Z.T @ (Z * (D.weight[:, None] / D.total)),)
 

@@ -144,7 +144,8 @@ def separated_columns(
     # The cheap tests come first, because nearly all fits have a maximum.
     if _is_surely_maximum(design, link, x, step, is_penalised):
         return none
-    if not (_is_long(design, step) or _is_flat(design, link, x)):
+    longest = design.of_chunks(partial(_moved, step))[:, 0].max()
+    if not (longest > _MOVES or _is_flat(design, link, x)):
         return none
     if is_penalised:  # nominal effects have no penalty, and may diverge
         design = replace(design, location=none)
@@ -189,11 +190,6 @@ def _is_surely_maximum(
 def _largest_score(beta: np.ndarray, D: Design) -> np.ndarray:
     """Return the largest absolute score of a chunk."""
     return np.array([np.abs(D.score(beta)).max()])
-
-
-def _is_long(D: Design, step: np.ndarray) -> bool:
-    """Return whether a step changes a predictor by more than at a maximum."""
-    return bool(D.of_chunks(partial(_moved, step))[:, 0].max() > _MOVES)
 
 
 def _moved(direction: np.ndarray, D: Design) -> np.ndarray:
@@ -278,22 +274,17 @@ def certificate(design: Design, guess: np.ndarray) -> np.ndarray | None:
     if not (is_plain or has_near_rows(design.X)):
         return None
     cone = _AdjacentRanks(design) if is_plain else _AllRows(design)
+    # Thresholds can be looked at one by one if every row is of one rank.
+    by_threshold = design.is_flexible and design.nominal.size and design.lower is None
     # A step of (1) costs the square of the number of variables.
     if cone.c.size <= _LARGEST:
         found = cone.parameters(project(cone))
-    elif design.is_flexible and design.nominal.size and has_pairs(design):
+    elif by_threshold and not design.is_chunked:
         found = _by_thresholds(design)
     else:
         return None
     # The solver of (1) ends at rounding, so that its result is verified from the rows.
     return found if is_certificate(design, found) else None
-
-
-def has_pairs(D: Design) -> bool:
-    """Return whether every row is of one rank, in memory, so that thresholds can be
-    looked at one by one.
-    """
-    return D.lower is None and not D.is_chunked
 
 
 def _by_thresholds(D: Design) -> np.ndarray:

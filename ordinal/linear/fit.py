@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from operator import attrgetter
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -521,6 +520,11 @@ def _model_of_task(task: _Task, l2: float) -> PomModel:
     return _model(prepared, loss, least, (0.0, l2), task.choice, order=order)
 
 
+def _rowwise(prepared: PreparedPom) -> RowwiseLikelihood:
+    """Return the loss without penalty that needs memory for vectors only."""
+    return RowwiseLikelihood(prepared.design, prepared.link, 0.0, prepared.n_threads)
+
+
 class _Nets:
     """Elastic nets of a path, whose ranks of no weight may differ.
 
@@ -534,7 +538,7 @@ class _Nets:
         self,
         prepared: PreparedPom,
         max_iter: int,
-        loss_of: Callable[[PreparedPom], Any] = attrgetter("rowwise"),
+        loss_of: Callable[[PreparedPom], Any] = _rowwise,
     ):
         self._complete, self._max_iter, self._loss_of = prepared, max_iter, loss_of
         self._ranks: RankOrder | None = None

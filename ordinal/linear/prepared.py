@@ -24,7 +24,6 @@ from .._cumulative.design import (
 from .._cumulative.fitting import OrderedThresholds, likelihood_of
 from .._cumulative.likelihood import Link
 from .._cumulative.pooling import pooled, ranks_left
-from .._cumulative.rowwise import RowwiseLikelihood
 from .._formula.coding import Coding, Variable
 from .._formula.formulas import ParsedFormula, read_formula
 from .._input.checks import (
@@ -133,11 +132,6 @@ class PreparedPom:
     monitor: Monitor
     binary: np.ndarray
     spread: np.ndarray
-
-    @property
-    def rowwise(self) -> RowwiseLikelihood:
-        """Loss without penalty that needs memory for vectors only."""
-        return RowwiseLikelihood(self.design, self.link, 0.0, self.n_threads)
 
     def in_groups(self, group: np.ndarray) -> PreparedPom:
         """Return the arguments without ranks of no weight, as `RankOrder` has it."""
