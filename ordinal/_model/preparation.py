@@ -44,9 +44,9 @@ from .._watch.monitor import Monitor, State
 from .._watch.progress import Line
 from ..exceptions import UnscaledFeaturesWarning
 from ..kernels.functions import (
-    Custom,
     KernelFunction,
     KernelName,
+    as_kernel,
     check_precomputed,
     kernel_class,
     kernel_names,
@@ -328,7 +328,7 @@ def make_kernel(
             )
         if isinstance(kernel, str):
             return known.from_argument(kernel, None)
-        return kernel if isinstance(kernel, KernelFunction) else Custom(kernel)
+        return as_kernel(kernel)
     if isinstance(gamma, str):
         by_spread = gamma == "scale"
         scale = gamma_scale(problem, moments) if by_spread else 1 / problem.n_features

@@ -711,6 +711,11 @@ def named_with_gamma(kernel: object) -> TypeGuard[str]:
     return isinstance(kernel, str) and kernel_class(kernel).takes_gamma
 
 
+def as_kernel(kernel: Kernel) -> KernelFunction:
+    """Return the kernel of a function of the user's, or the given one."""
+    return kernel if isinstance(kernel, KernelFunction) else Custom(kernel)
+
+
 def kernel_names(per_feature: bool = False) -> tuple[str, ...]:
     """Return the names of kernels, of those with weights per feature if asked."""
     return tuple(k for k, cls in _BY_ARGUMENT.items() if cls.per_feature <= per_feature)
