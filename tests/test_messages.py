@@ -383,6 +383,9 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
         (["x", "y"], "column 'a' of X must hold real numbers, got 'x' in row 0; "
          r"ordinal\.preprocessing\.TablePreprocessor encodes categories "
          r"\(preprocess= of a fit\)"),
+        ([True, "False"],
+         r"column 'a' of X must hold real numbers, got 'False' in row 1; column\.astype"
+         r"\(str\)\.str\.lower\(\) == 'true' makes booleans of text"),
         ([1.5, "unknown"],
          "column 'a' of X must hold real numbers, got 'unknown' in row 1; pass "
          r"numbers, and NaN for missing values \(pandas\.to_numeric reads numbers "

@@ -738,7 +738,9 @@ def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:
 def _no_number(name: str, value: Any, row: int, of_strings: bool) -> TypeError:
     """Return the error for a value that is no number, with a remedy if one is known."""
     needs = ""
-    if isinstance(value, str) and (not of_strings or _PLAIN_NUMBER.fullmatch(value)):
+    if isinstance(value, str) and value.casefold() in ("true", "false"):
+        needs = "; column.astype(str).str.lower() == 'true' makes booleans of text"
+    elif isinstance(value, str) and (not of_strings or _PLAIN_NUMBER.fullmatch(value)):
         needs = "; pass numbers, and NaN for missing values (pandas.to_numeric reads "
         needs += "numbers that are text)"
     elif of_strings:
