@@ -7,24 +7,33 @@ import math
 
 import numpy as np
 
-_LATTICE = 4093  # points of a lattice rule, whose error is then below 5e-4
-_OWN = 1e-9  # added to the variances, because correlations may be singular
+from .rows import strips
+
+_LATTICE = 131_071  # points of a lattice rule, whose error is then below 5e-4
+_ENTRIES = 2**20  # entries of an array of some points
+_SINGULAR = 1e-9  # eigenvalue of correlations that counts as 0, relative to the largest
 
 
 def chi2_tail(x: float, df: int) -> float:
-    """Return P(chi-square with df degrees of freedom > x) = Q(df / 2, x / 2), x >= 0.
+    """Return P(chi-square with df degrees of freedom > x), x >= 0."""
+    return float(chi2_tails(np.array([x]), df)[0])
+
+
+def chi2_tails(x: np.ndarray, df: int) -> np.ndarray:
+    """Return P(chi-square with df degrees of freedom > x) = Q(df / 2, x / 2) of every
+    entry, x >= 0.
 
     By Q(a + 1, t) = Q(a, t) + t^a exp(-t) / Gamma(a + 1), a sum of positive terms,
     from Q(1/2, t) = erfc(sqrt t) or Q(1, t) = exp(-t) (DLMF 8.8.6).
     """
     t = x / 2
-    if t == 0:
-        return 1.0
-    a, tail = (0.5, math.erfc(math.sqrt(t))) if df % 2 else (1.0, math.exp(-t))
+    a, tail = (0.5, normal_two_sided(np.sqrt(x))) if df % 2 else (1.0, np.exp(-t))
+    with np.errstate(divide="ignore"):
+        log = np.log(t)
     while a < df / 2:
-        tail += math.exp(a * math.log(t) - t - math.lgamma(a + 1))
+        tail = tail + np.exp(a * log - t - math.lgamma(a + 1))
         a += 1
-    return min(tail, 1.0)
+    return np.asarray(np.minimum(tail, 1.0))
 
 
 def f_tail(x: float, df1: int, df2: int) -> float:
@@ -87,34 +96,36 @@ def range_tail(q: float, k: int) -> float:
 def largest_quantile(level: float, R: np.ndarray) -> float:
     """Return c with P(max |z_i| < c) = level for normal z with correlations R, (p, p).
 
-    Separation of variables turns the probability into an integral over p - 1 uniform
-    variables, which is computed by a lattice rule (A. Genz, "Numerical computation of
-    multivariate normal probabilities", Journal of Computational and Graphical
-    Statistics 1:141-149, 1992). c is found by the secant method, and has about three
-    correct digits, two if R is singular.
+    With R = A A' of rank q, z is r A v for a direction v, uniform on the sphere, and an
+    independent r, whose square is chi-square with q degrees of freedom. So P is the
+    mean over v of P(r < c / max |A v|). A lattice rule computes it, and the secant
+    method finds c, which has about three correct digits.
     """
-    p = len(R)
-    # Variables that are determined by others get a standard deviation of 3e-5.
-    L = np.linalg.cholesky(R + _OWN * np.eye(p))
-    steps = np.sqrt(_primes(max(p - 1, 1)))
-    place = np.arange(1, _LATTICE + 1)[:, None] * steps
-    u = np.abs(2 * (place % 1) - 1)  # makes the integrand periodic: faster convergence
-
-    def inside(c: float) -> float:
-        share, y = np.ones(_LATTICE), np.zeros((_LATTICE, p))
-        for i in range(p):
-            shift = y[:, :i] @ L[i, :i]
-            low, high = (normal_cdf((e - shift) / L[i, i]) for e in (-c, c))
-            share *= high - low
-            if i < p - 1:
-                at = low + u[:, i] * (high - low)
-                y[:, i] = normal_quantile(np.clip(at, 1e-300, 1 - 1e-16))
-        return float(share.mean())
-
+    size, axes = np.linalg.eigh(R)
+    held = size > _SINGULAR * size[-1]
+    A = axes[:, held] * np.sqrt(size[held])
+    A /= np.sqrt((A * A).sum(axis=1, keepdims=True))
+    p, q = A.shape
     # c lies between its values for one variable and for p independent ones (Sidak).
     a, b = normal_margin(level), normal_margin(level ** (1 / p))
-    if p == 1:
+    if q == 1:
         return a
+    steps = np.sqrt(_primes(q + q % 2))
+    largest = np.empty(_LATTICE)
+    for rows in strips(_LATTICE, max(1, _ENTRIES // p)):
+        place = np.arange(rows.start + 1, rows.stop + 1)[:, None] * steps % 1
+        first, second = np.split(place, 2, axis=1)
+        # Two normal variables of two uniform ones (Box, Muller 1958), of which the
+        # first is folded, so that the integrand is periodic.
+        radius = np.sqrt(-2 * np.log(np.maximum(np.abs(2 * first - 1), 1e-300)))
+        angle = 2 * math.pi * second
+        v = np.hstack([radius * np.cos(angle), radius * np.sin(angle)])[:, :q]
+        length = np.sqrt((v * v).sum(axis=1))
+        largest[rows] = np.abs(v @ A.T).max(axis=1) / length
+
+    def inside(c: float) -> float:
+        return 1 - float(chi2_tails((c / largest) ** 2, q).mean())
+
     fa, fb = inside(a) - level, inside(b) - level
     for _ in range(20):
         if abs(fb) < 1e-7 or fa == fb:
