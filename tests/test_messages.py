@@ -509,6 +509,9 @@ JUDGES = [
         *[(partial(judge, "neg_mean_absolute_error"), "did you mean 'mae'?")
           for judge in JUDGES],
         (lambda: ordinal.load(b"PK\x03\x04" + b"\0" * 9), "pass io.BytesIO(content)"),
+        (lambda: ordinal.plot.importance(None, X, y),
+         "takes explanation, ax by position, and got 3 values: pass"),
+        (lambda: ordinal.compare(X, y, methods=["wrong"]), "'npsvor',"),
         (lambda: ordinal.sklearn.POM("logit"), "POM.__init__() takes 1 positional"),
     ],
 )  # fmt: skip

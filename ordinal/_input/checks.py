@@ -551,7 +551,8 @@ SIMILAR = 0.7  # ratio of `difflib`; typing errors have more than 0.8
 def with_suggestions(function: Function) -> Function:
     """Make the TypeError of a function for unknown keyword arguments suggest a name.
 
-    Signature, docstring and type of the function stay the same.
+    That for too many arguments by position names those that it takes. Signature,
+    docstring and type of the function stay the same.
     """
 
     @wraps(function)
@@ -565,6 +566,14 @@ def with_suggestions(function: Function) -> Function:
                 if owner is not args[0] and hasattr(owner, "get_params"):
                     estimator = owner
             check_keywords(name, kwargs, signature(function).parameters, estimator)
+        taken = _by_position(function) if len(args) > 1 else None
+        if taken is not None and len(args) > len(taken):
+            own = [name for name in taken if name not in ("self", "cls")]
+            raise TypeError(
+                f"{function.__name__}() takes {', '.join(own) or 'nothing'} by "
+                f"position, and got {len(args) - len(taken) + len(own)} values: pass "
+                "the others by name"
+            )
         return function(*args, **kwargs)
 
     call._suggests = True  # type: ignore[attr-defined]
@@ -577,6 +586,15 @@ def _keywords(function: Callable[..., Any]) -> frozenset[str] | None:
     known = signature(function).parameters
     loose = any(p.kind is Parameter.VAR_KEYWORD for p in known.values())
     return None if loose else frozenset(known)
+
+
+@cache
+def _by_position(function: Callable[..., Any]) -> tuple[str, ...] | None:
+    """Return the arguments that a function takes by position, or None if any."""
+    known = signature(function).parameters
+    if any(p.kind is Parameter.VAR_POSITIONAL for p in known.values()):
+        return None
+    return tuple(name for name, p in known.items() if p.kind < Parameter.VAR_POSITIONAL)
 
 
 def suggest_in_methods(cls: type[Class]) -> type[Class]:

@@ -35,9 +35,10 @@ A function that has not registered can be searched as well, point by point.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
+from textwrap import fill
 from typing import Any, Literal
 
-from .._input.checks import keyword_defaults, listed, shown, similar_to
+from .._input.checks import keyword_defaults, shown, similar_to
 from .._input.intervals import RankIntervals, response_columns
 from ..kernels.functions import kernel_class
 from .public import import_all
@@ -297,9 +298,10 @@ def resolve_fit(
         known = fits_by_name() | dict(others or {})
         if fit not in known:
             meant = similar_to(fit.removeprefix("fit_"), known)
+            names = "; the names are\n" + fill(", ".join(map(repr, known)), 80)
             raise ValueError(
                 f"{argument} must be a function or the name of a method, got "
-                f"{shown(fit)}{meant or f'; one of {listed(known)}'}"
+                f"{shown(fit)}{meant or names}"
             )
         return known[fit]
     if not callable(fit):

@@ -276,8 +276,7 @@ def importance(
     """
     if not isinstance(explanation, Explanation):
         raise TypeError(
-            "explanation must be the result of a model's explain, got "
-            f"{shown(explanation)}"
+            f"explanation must be model.explain(X) of a model, got {shown(explanation)}"
         )
     k = len(explanation.names)
     k = k if top is None else min(k, check_count("top", top))
