@@ -199,6 +199,14 @@ class Model(Storable):
         """Predict the labels of rows, (n,), of the type of `classes`.
 
         The rules of prediction are described by each model.
+
+        Returns
+        -------
+        (n,) array, pandas.Categorical or pandas.Series
+            An array of labels, also for a data frame. Only where the training labels
+            were an ordered Categorical of pandas, predictions are one as well, because
+            an array would lose the order of its categories: a Series with the index of
+            a data frame X, otherwise a Categorical.
         """
         raise NotImplementedError
 

@@ -225,7 +225,7 @@ class Scored(Thresholds):
 
         Returns
         -------
-        (n,) array of labels, of the type of `classes`
+        (n,) array of labels, of the type of `classes`, or as `Model.predict`
 
         Raises
         ------

@@ -248,7 +248,7 @@ class BoostingModel(Thresholds):
 
         Returns
         -------
-        (n,) array of labels, of the type of `classes`
+        (n,) array of labels, of the type of `classes`, or as `Model.predict`
 
         Raises
         ------

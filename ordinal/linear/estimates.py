@@ -450,7 +450,7 @@ class LinearModel(Model):
 
         Returns
         -------
-        (n,) array of labels, of the type of `classes`
+        (n,) array of labels, of the type of `classes`, or as `Model.predict`
 
         Raises
         ------

@@ -146,7 +146,7 @@ class NpsvorModel(Hyperplanes):
 
         Returns
         -------
-        (n,) array of labels, of the type of `classes`
+        (n,) array of labels, of the type of `classes`, or as `Model.predict`
 
         Raises
         ------

@@ -150,7 +150,7 @@ class StackingModel(Model):
 
         Returns
         -------
-        (n,) array of labels, of the type of `classes`
+        (n,) array of labels, of the type of `classes`, or as `Model.predict`
 
         Raises
         ------

@@ -230,7 +230,7 @@ class SvmModel(Hyperplanes):
 
         Returns
         -------
-        (n,) array of labels, of the type of `classes`
+        (n,) array of labels, of the type of `classes`, or as `Model.predict`
 
         Raises
         ------
