@@ -189,9 +189,8 @@ def test_paths_of_thresholds_end_by_pivots(method, spied):
         assert c.converged
         assert c.gap <= 0.5e-3 * C * 4 * len(y)
         assert_values_enclose_each_other(c, alone.convergence)
-        assert_allclose(
-            model.decision_function(X), alone.decision_function(X), atol=2e-3 * C**0.5
-        )
+        f, g = (of.decision_function(X) for of in (model, alone))
+        assert_allclose(f, g, atol=2e-3 * C**0.5)
 
 
 @pytest.mark.parametrize(

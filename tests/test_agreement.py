@@ -102,9 +102,8 @@ def test_weights_are_frequencies_and_scores_are_ranked(case, metric):
     assert once == within(many, abs=1e-9, nan_ok=True)
     if metric != "kappa":
         labels = np.array(list("gcfbeda"))
-        named = confidence_interval(
-            labels[a], labels[s], metric, labels=labels, sample_weight=w
-        )
+        ends, how = (labels[a], labels[s]), {"labels": labels, "sample_weight": w}
+        named = confidence_interval(*ends, metric, **how)
         moved = confidence_interval(a, np.exp(s), metric, sample_weight=w)
         assert once == within(named, abs=1e-9, nan_ok=True)
         assert once == within(moved, abs=1e-9, nan_ok=True)

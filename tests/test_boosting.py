@@ -223,9 +223,8 @@ def test_auto_takes_the_best_number_of_rounds_and_fits_all_rows(structure):
     assert auto.n_rounds == auto.held_out.argmin() + 1
     assert auto.convergence.n_iter == auto.held_out.size > auto.n_rounds
     assert auto.convergence.converged
-    alone = ordinal.fit_boosting(
-        X, y, structure=structure, learning_rate=0.1, n_rounds=auto.n_rounds
-    )
+    given = {"structure": structure, "learning_rate": 0.1}
+    alone = ordinal.fit_boosting(X, y, n_rounds=auto.n_rounds, **given)
     assert same_but_for_the_record(auto, alone)
     assert ordinal.fit_boosting(X[:60], y[:60], max_iter=2000).n_rounds < 500
 
@@ -255,9 +254,8 @@ def test_units_and_increasing_maps_of_columns_change_nothing(structure):
         other = fitted(change(X))
         assert_array_equal(other.held_out, model.held_out)
         assert_array_equal(other.predict_proba(change(X)), model.predict_proba(X))
-    dense, *sparse = map(
-        fitted, (X[:, :3], csr_array(X[:, :3]), csr_array(X[:, :3] * 9))
-    )
+    X = X[:, :3]
+    dense, *sparse = map(fitted, (X, csr_array(X), csr_array(X * 9)))
     assert solution(dense) == solution(sparse[0])
     assert_array_equal(sparse[1].held_out, dense.held_out)
 
@@ -280,9 +278,8 @@ def test_groups_are_held_out_together():
 def test_few_groups_that_hold_whole_ranks_are_no_trouble():
     X, y = sample(60, 3)
     for structure in ("score", "scores"):
-        model = ordinal.fit_boosting(
-            X, y, groups=np.minimum(y, 1), structure=structure, max_iter=5, tol=1.0
-        )
+        few = {"groups": np.minimum(y, 1), "max_iter": 5, "tol": 1.0}
+        model = ordinal.fit_boosting(X, y, structure=structure, **few)
         assert np.isfinite(model.held_out).all()
 
 
@@ -296,9 +293,8 @@ def test_a_path_reads_the_trees_once(structure, monkeypatch):
     read = Trees.from_texts
     monkeypatch.setattr(Trees, "from_texts", lambda t: calls.append(t) or read(t))
     points = [{"n_rounds": n} for n in (40, 3, 17)]
-    models, _ = path_of(ordinal.fit_boosting).fit(
-        X, y, points, None, None, min_rows=3, structure=structure
-    )
+    path = path_of(ordinal.fit_boosting)
+    models, _ = path.fit(X, y, points, None, None, min_rows=3, structure=structure)
     assert len(calls) == 1
     for model, point in zip(models, points, strict=True):
         alone = ordinal.fit_boosting(X, y, min_rows=3, structure=structure, **point)

@@ -118,9 +118,8 @@ def test_rows_are_standardised_in_the_first_pass(rows, tmp_path):
     s = Standardizer.fit(X)
     options = OPTIONS | {"gamma": "scale", "classes": [3, 2, 1]}
     for args in ((stored, y), (Cut(range(1000, N, 1777), X, y), None)):
-        model = PreprocessedModel.fit(
-            ordinal.fit_svorim, *args, preprocess=Standardizer, **options
-        )
+        fit = PreprocessedModel.fit
+        model = fit(ordinal.fit_svorim, *args, preprocess=Standardizer, **options)
         np.testing.assert_allclose(model.preprocessor.mean, s.mean, rtol=1e-12)
         np.testing.assert_allclose(model.preprocessor.scale, s.scale, rtol=1e-12)
         # what the model was fitted to are the rows that this standardizer makes

@@ -201,7 +201,5 @@ def test_what_searches_of_blocks_cannot_do(change, kind, message, rows):
 def test_a_source_that_fails_later_is_closed(fail, rows):
     source = Cut([5000], *rows, fail=fail)
     with pytest.raises((OSError, ValueError), match="the disk is gone"):
-        select(
-            ordinal.fit_svorim, source, None, search=GRID, cv=2, cache_mb=0.1, **OPTIONS
-        )
+        select("svorim", source, None, search=GRID, cv=2, cache_mb=0.1, **OPTIONS)
     assert source.open == 0

@@ -992,9 +992,8 @@ def pains():
     score = (pain == "Severe") * 2.0 - (pain == "None") * 2 + (country == "NA")
     grade = np.digitize(score + rng.normal(size=90), [-1, 1])
     words = np.array(["none", "a, b", "c"])[grade]
-    return pandas.DataFrame(
-        {"pain": pain, "country": country, "size": rng.normal(size=90), "grade": words}
-    )
+    table = {"pain": pain, "country": country, "size": rng.normal(size=90)}
+    return pandas.DataFrame({**table, "grade": words})
 
 
 def test_other_words_stand_for_missing_values_if_asked(pains, tmp_path, capsys):
@@ -1061,9 +1060,8 @@ def test_rows_without_a_label_are_left_out_if_asked(data, tmp_path, capsys):
     assert "line 5, column 'grade': is missing; --missing-labels drop" in error
     drop = ["--missing-labels", "drop"]
     assert main([*fit, *drop]) == 0
-    assert "58 rows, 2 features, 3 ranks of 'grade', without 2 unlabelled rows" in (
-        capsys.readouterr().out
-    )
+    out = capsys.readouterr().out
+    assert "58 rows, 2 features, 3 ranks of 'grade', without 2 unlabelled rows" in out
     kept = table.dropna()
     names = ["east", "north"]
     expected = ordinal.fit_svorim(kept[names], kept["grade"], preprocess=Standardizer)

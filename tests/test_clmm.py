@@ -28,9 +28,8 @@ from ordinal.mixed.rows import RatioRows
 pd = pytest.importorskip("pandas")
 pytest.importorskip("formulaic")
 
-REFERENCE = json.loads(
-    (Path(__file__).parent / "data" / "clmm_reference.json").read_text("utf-8")
-)
+DATA = Path(__file__).parent / "data"
+REFERENCE = json.loads((DATA / "clmm_reference.json").read_text("utf-8"))
 LAPLACE = {"n_quadrature": 1}
 TRIANGLE = np.tril(np.ones((2, 2), dtype=bool))
 
@@ -218,9 +217,8 @@ def assert_fit_is_that_of_r(name, formula, table, options):
     rtol = 1e-4 if name in ("swapped", "soup_crossed") else 1e-5
     assert_allclose(model.standard_errors, record["errors"], rtol=rtol)
     if record["sd_errors"]:
-        assert_allclose(
-            model.deviations["standard_error"], record["sd_errors"], rtol=rtol
-        )
+        errors = model.deviations["standard_error"]
+        assert_allclose(errors, record["sd_errors"], rtol=rtol)
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -276,9 +274,8 @@ def test_a_variance_of_0_is_found_on_the_boundary(singular):
 def test_arrays_and_formulas_are_the_same_model():
     X = np.column_stack([WINE["temp"] == "warm", WINE["touch"]]).astype(float)
     for slopes, formula in (({}, JUDGE), ({"judge": [1]}, FITS["slope"][0])):
-        by_arrays = ordinal.fit_clmm(
-            X, WINE["rating"], groups={"judge": WINE["judge"]}, slopes=slopes
-        )
+        given = {"groups": {"judge": WINE["judge"]}, "slopes": slopes}
+        by_arrays = ordinal.fit_clmm(X, WINE["rating"], **given)
         other = ordinal.fit_clmm(formula, WINE)
         assert_allclose(by_arrays.parameters, other.parameters, atol=1e-6)
 
@@ -591,9 +588,8 @@ def test_profile_ends_lie_z_squared_below_the_optimum():
             loss.value_and_gradient, start, jac=True, method="SLSQP",
             constraints=[constraint], options={"ftol": 1e-12, "maxiter": 300},
         )  # fmt: skip
-        assert_allclose(
-            2 * (result.fun + model.loglik), 3.841459, rtol=1e-5, err_msg=name
-        )
+        drop = 2 * (result.fun + model.loglik)
+        assert_allclose(drop, 3.841459, rtol=1e-5, err_msg=name)
     scaled = ordinal.fit_clmm(1e3 * x, y, **fit).confint_deviations()
     assert_allclose(scaled["upper"], ends["upper"] * [1, 1e-3], rtol=1e-5)
 
@@ -709,9 +705,8 @@ def test_random_names_columns_of_a_data_frame():
     assert_allclose(model.loglik, AUTO.loglik, rtol=1e-12)
     for effects in ("new", "known"):
         expected = AUTO.predict_proba(WINE, effects=effects)
-        assert_allclose(
-            model.predict_proba(FRAME, effects=effects), expected, atol=1e-6
-        )
+        P = model.predict_proba(FRAME, effects=effects)
+        assert_allclose(P, expected, atol=1e-6)
     for random, match in (("1 | judge", "must be random effects"), (3, "must be text"),
                           ("(1 | x)", "name 'x', which")):  # fmt: skip
         with pytest.raises((ValueError, TypeError), match=match):
@@ -761,9 +756,8 @@ def test_the_estimator_takes_groups_by_metadata_routing():
     assert np.array_equal(given.predict(X, groups=judge), of_judges)
     with sklearn.config_context(enable_metadata_routing=True):
         routed = CLMM().set_fit_request(groups=True).set_predict_request(groups=True)
-        found = cross_val_predict(
-            routed, X, y, cv=GroupKFold(3), params={"groups": judge}
-        )
+        given_by = {"groups": judge}
+        found = cross_val_predict(routed, X, y, cv=GroupKFold(3), params=given_by)
     train, test = next(iter(GroupKFold(3).split(X, y, judge)))
     fold = ordinal.fit_clmm(X[train], y[train], groups={"groups": judge[train]})
     assert np.array_equal(found[test], fold.predict(X[test], rule="mode"))

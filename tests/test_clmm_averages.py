@@ -62,9 +62,8 @@ def below(model, psi, X, shift):
     """P(y <= j) of rows whose offset is moved by `shift`, (n,) or (G, n): its shape
     with (r - 1,) behind."""
     p, t = model.coef.size, model.alpha.size
-    s = np.exp(
-        X[:, model.predictor.scale] @ psi[t + p : t + p + model.predictor.scale.size]
-    )
+    scale = model.predictor.scale
+    s = np.exp(X[:, scale] @ psi[t + p : t + p + scale.size])
     eta = psi[:t] - (X @ psi[t : t + p] + shift)[..., None]
     if model.family == "cumulative":
         return cumulative(model.link, eta / s[:, None])
@@ -101,9 +100,8 @@ def test_averages_of_new_groups_are_integrals_with_errors_of_all_parameters(kind
     G = slopes(lambda v: mean_of_new(model, v, rows), psi, 1e-4)
     errors = np.sqrt(np.einsum("ij,jk,ik->i", G, model.joint_covariance, G))
     assert_allclose(found["standard_error"], errors, rtol=1e-6)
-    without = np.sqrt(
-        np.einsum("ij,jk,ik->i", G[:, :-1], model.joint_covariance[:-1, :-1], G[:, :-1])
-    )
+    G, V = G[:, :-1], model.joint_covariance[:-1, :-1]
+    without = np.sqrt(np.einsum("ij,jk,ik->i", G, V, G))
     assert not np.allclose(errors, without, rtol=1e-3)  # Lambda counts
 
 

@@ -89,9 +89,8 @@ def test_groups_of_one_rank_are_their_integrals(link, rank, sd, n, family, cut):
     x = np.array([cut, cut + 1.5, sd])
     found = -loss.value_and_gradient(x)[0]
     tol = 1e-3 if link == "cauchit" else 1e-6
-    assert_allclose(
-        found, log_integral(rank, weight.sum(), link, family, x), atol=tol, rtol=0
-    )
+    exact = log_integral(rank, weight.sum(), link, family, x)
+    assert_allclose(found, exact, atol=tol, rtol=0)
     # no more than the marginal probability of one of its rows
     both = likelihood([rank] * (n + 1), np.ones(n + 1), link, family, by_panels=True)
     bound = log_integral(rank, 1.0, link, family, x)
@@ -256,9 +255,8 @@ def test_group_weights_repeat_groups_of_one_rank():
     assert_allclose(heavy.loglik, more.loglik, rtol=1e-9)
     assert_allclose(heavy.parameters, more.parameters, atol=1e-5)
     order = np.random.default_rng(0).permutation(y.size)
-    again = ordinal.fit_clmm(
-        x[order], y[order], groups={"g": group[order]}, group_weight=weight[order]
-    )
+    groups = {"groups": {"g": group[order]}, "group_weight": weight[order]}
+    again = ordinal.fit_clmm(x[order], y[order], **groups)
     assert_allclose(again.parameters, heavy.parameters, atol=1e-6)
 
 
@@ -316,10 +314,9 @@ def test_groups_of_single_rows_are_refused_or_warned_of():
     assert first.category is ApproximationWarning
     assert "only the form of the link" in str(first.message)
     # A weight of 5 is five rows of one group, so that nothing is said of single rows.
+    five = np.full(100, 5.0)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
-        ordinal.fit_clmm(
-            x, y, groups=alone, sample_weight=np.full(100, 5.0), max_iter=1
-        )
+        ordinal.fit_clmm(x, y, groups=alone, sample_weight=five, max_iter=1)
 
 
 def test_two_effects_have_laplace_with_a_check():
@@ -373,9 +370,8 @@ def grid_loglik(model, x, y, group, n=41, moved=0.0):
         at = eta + b[:, None] + inner.factor[0, 0] * t
         h = np.zeros((27, n))
         with np.errstate(over="ignore", divide="ignore"):
-            upper, lower = (
-                1 / (1 + np.exp(at - theta[y + end][:, None])) for end in (1, 0)
-            )
+            ends = theta[y + 1][:, None], theta[y][:, None]
+            upper, lower = (1 / (1 + np.exp(at - end)) for end in ends)
             np.add.at(h, group, np.log(upper - lower))
         of_class = logsumexp(h + log_density)
         of_school = np.bincount(np.arange(27) // 3, of_class)
@@ -390,9 +386,8 @@ def logsumexp(A):
 
 def test_nested_factors_have_quadrature():
     x, y, school, group, fit = nested()
-    laplace, *more = (
-        ordinal.fit_clmm(x, y, **fit, n_quadrature=nodes) for nodes in (1, 7, 13)
-    )
+    fitted = partial(ordinal.fit_clmm, x, y, **fit)
+    laplace, *more = (fitted(n_quadrature=nodes) for nodes in (1, 7, 13))
     errors = [abs(m.loglik - grid_loglik(m, x, y, group)) for m in (laplace, *more)]
     assert errors[0] > 0.1
     assert errors[1] < 1e-3

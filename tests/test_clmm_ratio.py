@@ -106,9 +106,8 @@ def test_reversed_ranks_mirror(link):
     table = WINE.assign(rating=6 - WINE["rating"])
     for family, other in mirror.items():
         model = wine(family, link)
-        reverse = ordinal.fit_clmm(
-            JUDGE, table, family=other, link=link, n_quadrature=1, tol=1e-9
-        )
+        given = {"link": link, "n_quadrature": 1, "tol": 1e-9}
+        reverse = ordinal.fit_clmm(JUDGE, table, family=other, **given)
         assert_allclose(reverse.loglik, model.loglik, rtol=1e-11)
         assert_allclose(reverse.coef, -model.coef, rtol=1e-6)
         assert_allclose(reverse.thresholds, -model.thresholds[::-1], atol=1e-6)
@@ -122,9 +121,8 @@ def test_offsets_and_nominal_effects():
     options["n_quadrature"] = 1
     model = ordinal.fit_clmm(JUDGE, WINE, **options)
     assert_allclose(model.coef, wine("adjacent").coef - [0, 0.4], rtol=1e-7)
-    nominal = ordinal.fit_clmm(
-        JUDGE, WINE, family="stopping", nominal=["contact"], n_quadrature=1
-    )
+    given = {"nominal": ["contact"], "n_quadrature": 1}
+    nominal = ordinal.fit_clmm(JUDGE, WINE, family="stopping", **given)
     test = ordinal.inference.lr_test(wine("stopping"), nominal)
     assert test.dof == 3
     assert test.chi2 > 0
@@ -154,9 +152,8 @@ def test_tests_files_and_tables(family):
     if family == "adjacent":  # the others have those of the stages
         ends = model.confint_deviations()
         assert 0 < ends["lower"][0] < model.deviations["sd"][0] < ends["upper"][0]
-    robust = ordinal.fit_clmm(
-        JUDGE, WINE, family=family, cluster="judge", n_quadrature=1, tol=1e-9
-    )
+    given = {"cluster": "judge", "n_quadrature": 1, "tol": 1e-9}
+    robust = ordinal.fit_clmm(JUDGE, WINE, family=family, **given)
     assert robust.statistics.covariance_type == "cluster"
     assert_allclose(robust.parameters, model.parameters, rtol=1e-9)
 
@@ -177,9 +174,8 @@ def test_predictions_average_effects_and_integrate(family, link):
         assert_allclose(P, probabilities(model, x, shift), rtol=1e-9)
     grid = np.linspace(-5.5, 5.5, 111)
     share = np.exp(-0.5 * grid**2)
-    known = sum(
-        s * probabilities(model, x, sd * u) for u, s in zip(grid, share, strict=True)
-    )
+    parts = zip(grid, share, strict=True)
+    known = sum(s * probabilities(model, x, sd * u) for u, s in parts)
     assert_allclose(model.predict_proba(rows), known / share.sum(), atol=1e-7)
     below = model.cumulative_proba(rows)
     assert_allclose(below, np.cumsum(known / share.sum(), axis=1)[:, :-1], atol=1e-7)

@@ -31,9 +31,8 @@ def test_scores_are_those_of_separate_fits_in_the_same_folds():
         table, labels, classes=CLASSES, sample_weight=weight,
         methods=["svorim", "xofm"], rng=4,
     )  # fmt: skip
-    for k, (train, test) in enumerate(
-        stratified_kfold([CLASSES.index(v) for v in labels], rng=4)
-    ):
+    folds = stratified_kfold([CLASSES.index(v) for v in labels], rng=4)
+    for k, (train, test) in enumerate(folds):
         assert_array_equal(result.splits[k][1], test)
         options = {"classes": CLASSES, "sample_weight": weight[train]}
         models = {
@@ -75,9 +74,8 @@ def test_the_best_comes_first_and_the_constants_are_the_shares():
         hits = y[test] == classes[share.argmax()]
         assert_allclose(result.scores["accuracy"][j, k], hits.mean())
         P = np.tile(share, (test.size, 1))
-        assert_allclose(
-            result.scores["rps"][i, k], metrics.rps(y[test], P, labels=classes)
-        )
+        rps = metrics.rps(y[test], P, labels=classes)
+        assert_allclose(result.scores["rps"][i, k], rps)
     gain = compare(X, y, methods=["pom", "constant-mode"], scoring="accuracy")
     assert gain.mean()[0] >= gain.mean()[1]
     assert gain.methods[0] == "pom"
@@ -223,9 +221,8 @@ def test_the_verdict_follows_from_the_table():
     hopeless = compare(noise, y, methods=["constant-median", "pom", "svorim"])
     assert "no method is clearly better than a constant" in hopeless.verdict
     alone = compare(X, y, methods="pom")
-    assert alone.verdict == (
-        f"pom has MAE {alone.mean()[0]:.4f} ± {alone.standard_error()[0]:.4f}."
-    )
+    mean, error = alone.mean()[0], alone.standard_error()[0]
+    assert alone.verdict == f"pom has MAE {mean:.4f} ± {error:.4f}."
     result = compare(X, y, methods=["svorim", "npsvor", "pom"])
     limit = result.mean()[0] + result.standard_error()[0]
     near = {
@@ -261,9 +258,8 @@ def test_groups_and_sparse_rows():
     sparse = pytest.importorskip("scipy.sparse").csr_array(X)
     dense = compare(X, y, methods=["constant-mode"])
     same = compare(sparse, y, methods=["constant-mode", "svorim"])
-    assert_array_equal(
-        same.scores["mae"][same.methods.index("constant-mode")], dense.scores["mae"][0]
-    )
+    own = same.methods.index("constant-mode")
+    assert_array_equal(same.scores["mae"][own], dense.scores["mae"][0])
     assert not same.reasons
 
 

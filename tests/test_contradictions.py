@@ -154,9 +154,8 @@ CONTRADICTIONS = {
 
 def with_variable(table, **changes):
     """Return the coding of a table whose variables of words have other fields."""
-    made = [
-        v if v.labels is None else replace(v, **changes) for v in table.coding.variables
-    ]
+    own = table.coding.variables
+    made = [v if v.labels is None else replace(v, **changes) for v in own]
     return replace(table.coding, variables=tuple(made))
 
 

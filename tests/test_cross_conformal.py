@@ -31,9 +31,8 @@ def test_sets_are_those_of_the_definition(by_class, weighted):
     count = np.ones(60) if weight is None else weight
     below, total = np.zeros((50, 4)), np.zeros(4)
     for train, test in stratified_kfold(Y60, 3):
-        model = ordinal.fit_svorim(
-            X60[train], Y60[train], C=3.0, sample_weight=count[train]
-        )
+        w = count[train]
+        model = ordinal.fit_svorim(X60[train], Y60[train], C=3.0, sample_weight=w)
         edges = np.r_[-np.inf, model.thresholds, np.inf]
 
         def far(f, k, edges=edges):
@@ -82,16 +81,14 @@ def test_tables_with_words_and_gaps():
     frame = pd.DataFrame(X60.copy(), columns=["a", "b", "c"])
     frame["kind"] = pd.Categorical(np.where(Y60 > 1, "up", "down"))
     frame.loc[::7, "b"] = np.nan
-    sets = cross_conformal(
-        ordinal.fit_svorim, frame, Y60, 0.8, cv=3, preprocess=TablePreprocessor()
-    )
+    how = {"cv": 3, "preprocess": TablePreprocessor()}
+    sets = cross_conformal(ordinal.fit_svorim, frame, Y60, 0.8, **how)
     turned = frame[frame.columns[::-1]]
     assert_array_equal(sets.predict_interval(turned), sets.predict_interval(frame))
     assert sets.evaluate(frame, Y60)["coverage"][-1] >= 0.8
     by_pieces = cross_conformal(ordinal.fit_xofm, frame, Y60, 0.8, cv=3)
-    assert_array_equal(
-        by_pieces.predict_interval(turned), by_pieces.predict_interval(frame)
-    )
+    ends = (by_pieces.predict_interval(of) for of in (turned, frame))
+    assert_array_equal(*ends)
     assert by_pieces.feature_names == ("a", "b", "c", "kind")
 
 

@@ -78,9 +78,8 @@ def test_missing_dates_are_filled_in_and_marked():
 def test_linear_models_are_stated_in_parts():
     how = TablePreprocessor(dates={"visit": ["month", "weekday"]})
     model = ordinal.fit_pom(X, Y, preprocess=how)
-    plain = pd.DataFrame(
-        {"x": X["x"], "m": X["visit"].dt.month, "w": X["visit"].dt.day_of_week}
-    )
+    visit = X["visit"].dt
+    plain = pd.DataFrame({"x": X["x"], "m": visit.month, "w": visit.day_of_week})
     same = ordinal.fit_pom(plain.to_numpy(), Y)
     assert model.coef_names == ("x", "visit[month]", "visit[weekday]")
     np.testing.assert_allclose(model.coef, same.coef, atol=1e-5)

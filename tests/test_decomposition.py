@@ -70,9 +70,8 @@ def test_weights_are_passed_on_or_refused():
 def test_labels_keep_their_order_and_ranks_without_rows_have_probability_0():
     X, y = sample(90, 3)
     words = np.array(["low", "mid", "top"])
-    model = OrdinalDecomposition(
-        LogisticRegression(), classes=["never", *words], n_jobs=2
-    )
+    classes = ["never", *words]
+    model = OrdinalDecomposition(LogisticRegression(), classes=classes, n_jobs=2)
     with parallel_config(backend="threading"):
         model.fit(X, words[y])
     assert model.ranks_.tolist() == ["never", "low", "mid", "top"]

@@ -374,9 +374,8 @@ def test_linear_models_of_columns_whose_sums_overflow():
     for ask in (model.summary, model.marginal_effects, lambda: model.standard_errors):
         with pytest.raises(ValueError, match="columns in other units"):
             ask()
-    assert_allclose(
-        model.explain(LARGE).importance, small.explain(LARGE / 1e307).importance
-    )
+    found, expected = model.explain(LARGE), small.explain(LARGE / 1e307)
+    assert_allclose(found.importance, expected.importance)
     table = pd.DataFrame(LARGE[:, :2], columns=["a", "b"]).assign(y=RANKS)
     with pytest.raises(ValueError, match=r"X must be finite.* in column 'a:b'"):
         ordinal.fit_pom("y ~ a * b", table)
@@ -391,9 +390,8 @@ def test_linear_models_of_columns_whose_sums_overflow():
 def test_random_slopes_are_of_columns_whose_variances_a_double_holds():
     def fit(unit):
         groups = {"g": np.arange(len(RANKS)) % 4}
-        return ordinal.fit_clmm(
-            ROWS[:, :2] * unit, RANKS, groups=groups, slopes={"g": [0]}
-        )
+        rows = ROWS[:, :2] * unit
+        return ordinal.fit_clmm(rows, RANKS, groups=groups, slopes={"g": [0]})
 
     found = [fit(unit).loglik for unit in (1.0, 1e-140, 1e140)]
     assert_allclose(found, found[0], rtol=1e-6)

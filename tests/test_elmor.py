@@ -39,9 +39,8 @@ def left_out_error(H, y, weight, ridge):
 
 @pytest.mark.parametrize("ridge", [1e-6, 0.01, 3.0])
 def test_the_outputs_are_those_of_the_normal_equations(ridge):
-    model = ordinal.companions.fit_elmor(
-        X60, Y60, ridge=ridge, n_hidden=20, sample_weight=WEIGHT
-    )
+    given = {"n_hidden": 20, "sample_weight": WEIGHT}
+    model = ordinal.companions.fit_elmor(X60, Y60, ridge=ridge, **given)
     H = model.hidden(X60)
     V, a = solved(H, codes(Y60), WEIGHT, ridge)
     assert_allclose(model.output_weights.T, V, rtol=1e-6, atol=1e-8)

@@ -152,9 +152,8 @@ def test_numbers_that_are_categories_are_shuffled_as_such():
     zone = np.random.default_rng(0).choice([10, 20, 30], len(y))
     table = pd.DataFrame({"zone": zone, "a": X[:, 0]})
     rank = np.digitize(2.0 * (zone == 20) + 0.1 * X[:, 0], [1.0])
-    model = ordinal.fit_svorim(
-        table, rank, preprocess=TablePreprocessor(categorical=["zone"])
-    )
+    how = TablePreprocessor(categorical=["zone"])
+    model = ordinal.fit_svorim(table, rank, preprocess=how)
     found = model.explain(table, rank, n_repeats=1, rng=3)
     rng = np.random.default_rng(3)
     shuffled = table.assign(zone=rng.permutation(zone))
@@ -282,12 +281,10 @@ def test_importances_are_drawn():
 def test_markup_in_names_is_escaped(evil):
     frame, labels, classes, model = evil
     options = {"classes": classes}
-    found = ordinal.select(
-        "svorim", frame, labels, search={"C": [1.0, 2.0]}, cv=2, **options
-    )
-    compared = ordinal.compare(
-        frame, labels, methods={EVIL: "pom", "svorim": "svorim"}, cv=2, **options
-    )
+    search = {"C": [1.0, 2.0]}
+    found = ordinal.select("svorim", frame, labels, search=search, cv=2, **options)
+    methods = {EVIL: "pom", "svorim": "svorim"}
+    compared = ordinal.compare(frame, labels, methods=methods, cv=2, **options)
     explained = model.explain(frame)
     shown = {
         "model": model, "selection": found, "comparison": compared,
@@ -331,11 +328,9 @@ def test_labels_on_the_line_of_thresholds_are_cut_to_their_intervals():
 def test_results_of_tests_and_paths_are_shown():
     grid = np.random.default_rng(0).normal(size=(8, 3))
     table = pd.DataFrame(X, columns=[EVIL, "b", "c"])
-    larger = ordinal.fit_pom(table, y)
+    smaller, larger = (ordinal.fit_pom(of, y) for of in (table[["b", "c"]], table))
     shown = {
-        "chi2": ordinal.inference.lr_test(
-            ordinal.fit_pom(table[["b", "c"]], y), larger
-        ),
+        "chi2": ordinal.inference.lr_test(smaller, larger),
         "p_value": ordinal.comparison.wilcoxon(grid[:, 0], grid[:, 1]),
         "critical_difference": ordinal.comparison.friedman(grid),
         "draw": ordinal.comparison.win_draw_loss([grid]),
@@ -418,9 +413,8 @@ def test_a_report_has_figures_baselines_date_and_call(tmp_path, monkeypatch):
         "within one rank": max((d <= 1).mean() for d in every),
     }
     share = np.tile(np.bincount(ranks[1::2], minlength=3) / 30, (30, 1))
-    best["ranked probability score"] = ordinal.metrics.rps(
-        ranks[1::2], share, labels=[0, 1, 2]
-    )
+    rps = ordinal.metrics.rps(ranks[1::2], share, labels=[0, 1, 2])
+    best["ranked probability score"] = rps
     for name, value in best.items():
         assert words[words.index(name) + 3] == f"{value:.4f}"
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -430,9 +424,7 @@ def test_a_report_has_figures_baselines_date_and_call(tmp_path, monkeypatch):
     assert page.count("<svg") == 1
     assert "fitted to these rows. The model keeps digests of 30 of its" in page
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
-    with pytest.raises(
-        ValueError, match=r"SOURCE_DATE_EPOCH must be a number .* 'soon'"
-    ):
+    with pytest.raises(ValueError, match=r"SOURCE_DATE_EPOCH must be a num.* 'soon'"):
         model.report(Z, ranks, path)
     assert path.read_text() == page
 
@@ -474,9 +466,8 @@ def test_a_report_of_a_linear_model_has_its_coefficients(words_of):
     words = words_of(plain, X, y)
     at = words.index("Coefficients")
     table = plain.table()
-    for name, estimate, error in zip(
-        table["name"], table["estimate"], table["standard_error"], strict=True
-    ):
+    columns = (table[key] for key in ("name", "estimate", "standard_error"))
+    for name, estimate, error in zip(*columns, strict=True):
         row = words.index(name, at)
         assert words[row + 2 : row + 4] == [f"{estimate:.6g}", f"{error:.6g}"]
     words = words_of(penalised, X, y)

@@ -142,9 +142,8 @@ def test_weights_reach_the_fit_or_are_refused_by_name():
         "search": GridSearchCV(make_pipeline(LogisticRegression()), {}, cv=2),
         "pipe of two": pipe,
     }
-    found = compare(
-        X, y, classes=RANKS, methods=methods, cv=3, sample_weight=weight, scoring="rps"
-    )
+    how = {"classes": RANKS, "cv": 3, "sample_weight": weight, "scoring": "rps"}
+    found = compare(X, y, methods=methods, **how)
     bare = compare(X, y, classes=RANKS, methods=methods, cv=3, scoring="rps")
     assert not found.reasons
     by = dict(zip(found.methods, found.scores["rps"], strict=True))
@@ -156,14 +155,11 @@ def test_weights_reach_the_fit_or_are_refused_by_name():
         return ordinal.fit_pom(X, y)
 
     for method in (KNeighborsClassifier(), Shares(), make_pipeline(Shares()), function):
-        with pytest.raises(
-            TypeError, match=r"fit of only takes no sample_weight: leave"
-        ):
+        with pytest.raises(TypeError, match=r"fit of only takes no sample_weight: le"):
             compare(X, y, classes=RANKS, methods={"only": method}, sample_weight=weight)
+    near = [KNeighborsClassifier()]
     with pytest.raises((TypeError, ValueError), match=r"KNeighborsClassifier"):
-        fit_stacking(
-            X, y, [KNeighborsClassifier()], classes=RANKS, sample_weight=weight
-        )
+        fit_stacking(X, y, near, classes=RANKS, sample_weight=weight)
 
 
 def test_without_probabilities_the_rps_is_unknown_and_the_own_rule_serves():

@@ -167,9 +167,8 @@ def test_numbers_and_dates_as_text_are_no_categories(form):
     if form in NUMBERS_AS_TEXT:
         pool, kind = list(map(NUMBERS_AS_TEXT[form], rng.normal(size=12))), "numbers"
     else:
-        days = pd.Timestamp("2024-01-31 10:30") + pd.to_timedelta(
-            np.arange(12) * 37, "D"
-        )
+        every = pd.to_timedelta(np.arange(12) * 37, "D")
+        days = pd.Timestamp("2024-01-31 10:30") + every
         pool, kind = list(days.strftime(DATES_AS_TEXT[form])), "dates"
     X = pd.DataFrame({"a": rng.normal(size=60), "paid": rng.choice(pool, 60)})
     y = rng.integers(0, 3, 60)

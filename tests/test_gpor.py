@@ -38,15 +38,11 @@ every_inference = pytest.mark.parametrize("inference", INFERENCES)
 PRECOMPUTED = {"kernel": "precomputed"}
 
 
-def search_of(
-    case, inference, objective="evidence", prior=None, basis=None, start=True
-):
+def search_of(case, inference, objective="evidence", basis=None):
     """Evaluate the objective of a search in `fit_gpor`."""
     problem = Problem.from_arrays(case.X, case.y, sample_weight=case.weight)
-    start = case.start if start else None
-    return Evidence(
-        problem, basis, Settings(case.kernel, inference, objective, prior, start)
-    )
+    how = Settings(case.kernel, inference, objective, None, case.start)
+    return Evidence(problem, basis, how)
 
 
 def infer(case, inference, X=None, **options):
@@ -54,9 +50,8 @@ def infer(case, inference, X=None, **options):
     options = {**case.options, "optimize": False, **options}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return fit_gpor(
-            case.X if X is None else X, case.y, inference=inference, **options
-        )
+        X = case.X if X is None else X
+        return fit_gpor(X, case.y, inference=inference, **options)
 
 
 def positive(case):
@@ -218,9 +213,8 @@ def test_predictions_are_those_of_the_formulas(inference, kernel):
     gamma = np.array([0.2, 0.5, 0.9])
     if kernel != "linear":
         start["gamma"] = gamma if "ard" in kernel else gamma[0]
-    model = fit_gpor(
-        X, y, kernel=kernel, inference=inference, optimize=False, start=start
-    )
+    given = {"kernel": kernel, "inference": inference, "optimize": False}
+    model = fit_gpor(X, y, start=start, **given)
     assert_allclose(model.noise, noise, rtol=1e-15)
     assert_allclose(model.thresholds, b, rtol=1e-14, atol=1e-15)
     if kernel != "linear":
@@ -265,18 +259,15 @@ def test_scores_of_samples(fitted):
     rank = np.searchsorted(model.classes, y)
     scores = model.score_samples(X, y)
     assert_allclose(np.exp(scores), P[np.arange(60), rank], rtol=1e-12)
-    with pytest.raises(
-        ValueError, match=r"^y has shape \(59,\), expected \(60,\) as X"
-    ):
+    with pytest.raises(ValueError, match=r"^y has shape \(59,\), expected \(60,\) as"):
         model.score_samples(X, y[1:])
     with pytest.raises(ValueError, match=r"^X has 2 features, the model was fitted"):
         model.score_samples(X[:, :2], y)
     with pytest.raises(ValueError, match="y holds 'e' in row 0"):
         model.score_samples(X, np.where(rank == rank[0], "e", y))
     # logarithms of what no double holds
-    far = dataclasses.replace(
-        model, noise=1e-3, root=0 * model.root, coef=0 * model.coef
-    )
+    zero = {"root": 0 * model.root, "coef": 0 * model.coef}
+    far = dataclasses.replace(model, noise=1e-3, **zero)
     far = dataclasses.replace(far, thresholds=np.array([-90.0, 80.0, 99.0]))
     tail = far.score_samples(X[:2], ["a", "d"])
     z = np.array([90.0, 99.0]) / np.sqrt(1 + 1e-6)
@@ -330,9 +321,7 @@ def test_the_diagonal_of_a_precomputed_kernel_is_checked():
     model = fit(K, y, **PRECOMPUTED)
     rule = r"^diagonal (must be finite and >= 0, got .* in row 0|has shape .*20,\))"
     for call in (model.predict, model.predict_proba, model.predict_latent):
-        with pytest.raises(
-            ValueError, match=r"^diagonal must hold k.x, x. of the rows"
-        ):
+        with pytest.raises(ValueError, match=r"^diagonal must hold k.x, x. of the row"):
             call(K)
         for bad in (np.ones(19), np.full(20, np.nan), -np.ones(20), np.ones((20, 1))):
             with pytest.raises(ValueError, match=rule):
@@ -440,9 +429,8 @@ def test_a_start_may_name_some_only():
     c = fit_gpor(X, y, kernel="ard", optimize=False, start={"gamma": 0.5})
     assert_allclose(c.kernel.gamma, 0.5)
     # a search from there comes to the same optimum
-    assert_allclose(
-        fit(X, y, start={"noise": 0.7}).log_evidence, fit(X, y).log_evidence, rtol=1e-5
-    )
+    one, other = fit(X, y, start={"noise": 0.7}), fit(X, y)
+    assert_allclose(one.log_evidence, other.log_evidence, rtol=1e-5)
 
 
 @every_inference
@@ -480,9 +468,8 @@ def test_the_weak_prior_holds_hyperparameters_near_the_start():
     assert abs(np.log(free.noise)) > abs(np.log(weak.noise))
     named = {"gamma": (weak.kernel.gamma, 1.0)}
     base = fit_gpor(X, y, optimize=False).kernel.gamma
-    same = fit_gpor(
-        X, y, prior={"gamma": (base, 2.0), "noise": (1.0, 0.5), "gap": (2 / 3, 2.0)}
-    )
+    prior = {"gamma": (base, 2.0), "noise": (1.0, 0.5), "gap": (2 / 3, 2.0)}
+    same = fit_gpor(X, y, prior=prior)
     assert_allclose(same.thresholds, weak.thresholds, rtol=1e-8)
     assert same.log_evidence == weak.log_evidence
     tight = fit_gpor(X, y, prior={"noise": (0.25, 1e-4), **named})
@@ -673,9 +660,7 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
 def test_unusable_arguments_are_refused(options, message):
     X, y = sample(20, 3)
     with pytest.raises((TypeError, ValueError), match=f"^{message}"):
-        fit_gpor(
-            options.get("X", X), y, **{k: v for k, v in options.items() if k != "X"}
-        )
+        fit_gpor(**{"X": X, "y": y, **options})
 
 
 def cut_short(X, y, **options):

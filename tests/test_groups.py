@@ -95,9 +95,8 @@ def test_holdouts_keep_groups_whole_and_every_rank_in_training(case, share, seed
         return
     for train_idx, test_idx in stratified_holdout(y, 2, **options):
         assert test_idx.size
-        assert_array_equal(
-            np.sort(np.concatenate([train_idx, test_idx])), np.arange(y.size)
-        )
+        every = np.sort(np.concatenate([train_idx, test_idx]))
+        assert_array_equal(every, np.arange(y.size))
         assert not set(group[train_idx]) & set(group[test_idx])
         assert set(y[train_idx]) == set(y)
 
@@ -254,9 +253,8 @@ def test_compare_passes_groups_on_to_the_folds_of_a_fit(inner_folds, tune):
     few = functools.partial(ordinal.fit_boosting, **given)
     if tune:
         few = functools.partial(few, n_rounds="auto")
-    result = ordinal.compare(
-        X, y, methods={"trees": few, "pom": "pom"}, groups=patient, cv=3, tune=tune
-    )
+    how = {"methods": {"trees": few, "pom": "pom"}, "groups": patient}
+    result = ordinal.compare(X, y, cv=3, tune=tune, **how)
     assert not result.reasons
     assert inner_folds == [train.size for train, _ in result.splits]
 

@@ -192,9 +192,8 @@ def test_penalised_models_have_their_training_rows(family):
 def test_terms_of_a_mixed_model_need_its_unchanged_training_rows():
     table, y = X.copy(), mixed()[1]
     model = ordinal.fit_clmm(table, y, groups={"judge": JUDGE}, n_quadrature=1)
-    clustered = ordinal.fit_clmm(
-        X, y, groups={"judge": JUDGE}, n_quadrature=1, cluster=JUDGE
-    )
+    given = {"groups": {"judge": JUDGE}, "n_quadrature": 1}
+    clustered = ordinal.fit_clmm(X, y, cluster=JUDGE, **given)
     with pytest.raises(ValueError, match="drop1 compares likelihoods"):
         inference.drop1(clustered)
     with pytest.raises(ValueError, match="drop1 needs the training rows"):
@@ -462,9 +461,7 @@ def test_simulated_residuals_are_places_among_simulated_labels():
     draws = inference.simulate(model, n=199, rng=5)
     found = inference.simulated_residuals(model, n=199, rng=5)
     by = inference.simulated_residuals(model, by=group, n=199, rng=5)
-    sums = [
-        np.array([a[group == g].sum(axis=0) for g in range(20)]) for a in (y, draws)
-    ]
+    sums = [np.array([a[group == g].sum(0) for g in range(20)]) for a in (y, draws)]
     for values, own, drawn in ((found.values, y, draws), (by.values, *sums)):
         below = (drawn < own[:, None]).sum(axis=1)
         upto = (drawn <= own[:, None]).sum(axis=1)
@@ -475,9 +472,8 @@ def test_simulated_residuals_are_places_among_simulated_labels():
     far = found.values - norm.cdf(exact)
     P = model.predict_proba(X)[np.arange(len(y)), y]
     assert np.all(np.abs(far) < P + 5 * np.sqrt(0.25 / 199))
-    again = inference.simulated_residuals(
-        model, X, y, by=group, n=199, groups={"g": group}, rng=5
-    )
+    how = {"by": group, "n": 199, "rng": 5, "groups": {"g": group}}
+    again = inference.simulated_residuals(model, X, y, **how)
     assert_array_equal(again.values, by.values)
     assert_array_equal(again.band, by.band)
     with pytest.raises(ValueError, match="by must hold a label for each of the 400"):

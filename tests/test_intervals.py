@@ -70,9 +70,8 @@ def derivatives(f, x):
     for i, j in itertools.product(range(x.size), repeat=2):
         if i <= j:
             a, b = h * E[i], h * E[j]
-            H[i, j] = H[j, i] = (
-                f(x + a + b) - f(x + a - b) - f(x - a + b) + f(x - a - b)
-            ) / (4 * h * h)
+            rise, fall = f(x + a + b) - f(x + a - b), f(x - a + b) - f(x - a - b)
+            H[i, j] = H[j, i] = (rise - fall) / (4 * h * h)
     return g, H
 
 
@@ -102,9 +101,8 @@ def test_intervals_of_one_rank_are_the_plain_fit(options):
     same_model(ordinal.fit_pom(X, RankIntervals(y, y), **options), plain)
     if not options:
         path = ordinal.fit_pom_path(X, RankIntervals(y, y), n_lambdas=4)
-        for a, b in zip(
-            path.models, ordinal.fit_pom_path(X, y, n_lambdas=4).models, strict=True
-        ):
+        other = ordinal.fit_pom_path(X, y, n_lambdas=4)
+        for a, b in zip(path.models, other.models, strict=True):
             same_model(a, b)
 
 
@@ -342,9 +340,8 @@ def test_influence_of_intervals_is_that_of_leaving_rows_out():
     assert found.leverage.sum() == pytest.approx(model.parameters.size)
     for i in np.argsort(found.cooks_distance)[[-1, -2, 100]]:
         left = np.arange(400) != i
-        part = ordinal.fit_pom(
-            X[left], RankIntervals(lower[left], upper[left]), tol=1e-10
-        )
+        rest = RankIntervals(lower[left], upper[left])
+        part = ordinal.fit_pom(X[left], rest, tol=1e-10)
         change = part.parameters - model.parameters
         near = 0.03 * np.abs(change).max()
         assert_allclose(found.change[i], change, atol=near)
@@ -552,9 +549,8 @@ def test_searches_and_comparisons_score_by_the_sets():
     splits = [(np.array(a), np.array(b)) for a, b in found.splits]
     for k, (train, test) in enumerate(splits):
         Z, spread = X[train].mean(axis=0), X[train].std(axis=0)
-        model = ordinal.fit_pom(
-            (X[train] - Z) / spread, y[train], classes=range(6), l2=0.01
-        )
+        rows = (X[train] - Z) / spread
+        model = ordinal.fit_pom(rows, y[train], classes=range(6), l2=0.01)
         P = model.predict_proba((X[test] - Z) / spread)
         expected = metrics.log_loss(y[test], P, labels=range(6))
         assert found.table()[f"fold_{k}"][0] == pytest.approx(expected)

@@ -30,9 +30,8 @@ def explicit(K):
 def scatter(Z, y, weight, u):
     """S and the means of (P), from their definitions."""
     p = weight / weight.sum()
-    means = np.array(
-        [np.average(Z[y == k], axis=0, weights=p[y == k]) for k in np.unique(y)]
-    )
+    ranks = [y == k for k in np.unique(y)]
+    means = np.array([np.average(Z[k], axis=0, weights=p[k]) for k in ranks])
     within = Z - means[np.searchsorted(np.unique(y), y)]
     around = Z - p @ Z
     t = (p[:, None] * around**2).sum()
@@ -92,9 +91,8 @@ def test_a_fit_solves_the_problem_in_explicit_features(basis, seed, r, u, C):
     weight = rng.integers(1, 4, 60) / 2
     Z = explicit(KERNEL(rows, rows))
     w, _, rho, value, _ = solved(Z, y, weight, u, C)
-    model = fit_kdlor(
-        rows, y, ridge=u, C=C, kernel=KERNEL, sample_weight=weight, basis=basis
-    )
+    given = {"ridge": u, "C": C, "kernel": KERNEL, "basis": basis}
+    model = fit_kdlor(rows, y, sample_weight=weight, **given)
     f = model.decision_function(rows)
     scale = np.abs(Z @ w).max()
     # a basis leaves out rows that add less than 1e-7 of the trace of K
@@ -150,9 +148,8 @@ def test_a_long_path_is_that_of_one_set_of_eigenvectors(monkeypatch):
     weight = np.arange(60) % 3 + 0.5 * (np.arange(60) % 2)  # of some rows 0
     alone = [fit_kdlor(X, Y, ridge=u, gamma=0.3, sample_weight=weight) for u in ridges]
     monkeypatch.delattr(scatter_module, "Cholesky")
-    models, _ = path_of(fit_kdlor).fit(
-        X, Y, [{"ridge": u} for u in ridges], gamma=0.3, sample_weight=weight
-    )
+    points = [{"ridge": u} for u in ridges]
+    models, _ = path_of(fit_kdlor).fit(X, Y, points, gamma=0.3, sample_weight=weight)
     for one, model in zip(alone, models, strict=True):
         assert_array_equal(model.support, one.support)
         scale = np.abs(one.decision_function(X)).max()

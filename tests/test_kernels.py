@@ -137,9 +137,8 @@ def test_tiles_and_products_across_the_tile_size(kernel, dtype, n_threads):
     K = kernel(A, B)
     values = Evaluator(kernel, A, B, n_threads)
     coef = rng.normal(size=(523, 3))
-    assert_allclose(
-        values.product(coef), K @ coef, rtol=1e-9, atol=1e-9 * np.abs(K).max()
-    )
+    atol = 1e-9 * np.abs(K).max()
+    assert_allclose(values.product(coef), K @ coef, rtol=1e-9, atol=atol)
     rows, columns = slice(77, 590), np.array([3, 500, 3, 0])
     tile = np.empty((513, 4), dtype)
     assert values.tile(rows, columns, tile) is tile
@@ -313,9 +312,8 @@ def test_every_level_of_vector_code_gives_the_same(level, numbers_of_levels):
     got, expected = numbers_of_levels[level], numbers_of_levels["baseline"]
     for name in ("exp_f4", "exp_f8"):
         assert_array_equal(got[name].dtype, expected[name].dtype)
-        assert_allclose(
-            got[name], expected[name], rtol=2 * np.finfo(got[name].dtype).eps
-        )
+        rtol = 2 * np.finfo(got[name].dtype).eps
+        assert_allclose(got[name], expected[name], rtol=rtol)
     assert_allclose(got["K"], expected["K"], rtol=1e-14)
     for solver in ("smo", "admm"):
         assert_array_equal(got[f"y_{solver}"], expected[f"y_{solver}"])
@@ -544,9 +542,8 @@ def test_kernels_are_values():
 def test_coefficients_by_feature_make_the_scores(fit, options, stored):
     X, y = sample(60, 3)
     kernel = kernels.Linear() if stored == "csr" else kernels.LinearARD([0.5, 1, 2])
-    model = fit(
-        sparse.csr_array(X) if stored == "csr" else X, y, kernel=kernel, **options
-    )
+    rows = sparse.csr_array(X) if stored == "csr" else X
+    model = fit(rows, y, kernel=kernel, **options)
     found = model.coef_by_feature
     assert found.names == ("x1", "x2", "x3")
     scores = model.decision_function(X)

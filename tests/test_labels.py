@@ -86,9 +86,8 @@ def test_thresholds_have_short_names_and_are_found_by_any_number():
     model = fit_pom(np.arange(12.0)[:, None] % 5, y, classes="values")
     assert model.threshold_names == ("0.333333|0.666667", "0.666667|1.33333")
     assert "3: 0.333333, 0.666667, 1.33333" in repr(model)
-    close = ordinal.fit_pom(
-        np.arange(4.0)[:, None] % 2, [0, 1e-9, 1, 1], classes="values"
-    )
+    rows = np.arange(4.0)[:, None] % 2
+    close = ordinal.fit_pom(rows, [0, 1e-9, 1, 1], classes="values")
     assert close.threshold_names == ("0.0|1e-09", "1e-09|1.0")
     known = model.predictions(kind="exceedance", at=2 / 3)["estimate"]
     found = model.predictions(kind="exceedance", at=[1, 0.667])["estimate"]
@@ -140,9 +139,8 @@ def test_a_level_without_rows_changes_no_score_of_scikit_learn(make):
     used = pd.Series(pd.Categorical(WORDS[RANK], WORDS, ordered=True))
     never = used.cat.add_categories(["never"])
     for scoring in (None, "neg_log_loss", "roc_auc_ovr"):
-        a, b = (
-            cross_val_score(make(), X, y, cv=3, scoring=scoring) for y in (used, never)
-        )
+        score = partial(cross_val_score, make(), X, cv=3, scoring=scoring)
+        a, b = score(used), score(never)
         assert np.isfinite(a).all()
         assert_array_equal(a, b)
     search = GridSearchCV(POM(), {"l2": [1e4, 1e-2]}, cv=3, scoring="neg_log_loss")

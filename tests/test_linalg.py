@@ -113,9 +113,8 @@ def test_threads_change_no_byte_of_a_basis():
     def tile(rows, columns, out):
         out[:] = A[rows][:, columns]
 
-    factors = [
-        pivoted_cholesky(np.diagonal(A), tile, 1300, n_threads=k) for k in (1, 3)
-    ]
+    diagonal = np.diagonal(A)
+    factors = [pivoted_cholesky(diagonal, tile, 1300, n_threads=k) for k in (1, 3)]
     (L, order, _), (again, _, _) = factors
     assert_array_equal(L, again)
     assert_allclose(L @ L.T, A, atol=1e-9 * A.max())

@@ -89,9 +89,8 @@ def test_features_far_from_zero_lose_no_digits(name):
     far = FITS[name](1e6 * scale + X * scale, y, l2=0.0)
     # what is left of X beside 1e6 has 10 digits
     assert_allclose(far.coef * scale, near.coef, rtol=1e-8)
-    assert_allclose(
-        far.thresholds - far.coef @ (1e6 * scale), near.thresholds, atol=1e-6
-    )
+    found = far.thresholds - far.coef @ (1e6 * scale)
+    assert_allclose(found, near.thresholds, atol=1e-6)
 
 
 @every_loss
@@ -118,9 +117,8 @@ def is_separated(name, X, rank, T):
     order = np.diff(np.eye(T), axis=0)  # which the losses of LIT do not imply
     order = np.column_stack([np.zeros((T - 1, X.shape[1])), order])
     rows = np.vstack([margins, order])
-    found = linprog(
-        -margins.sum(0), A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1)
-    )
+    zero = np.zeros(len(rows))
+    found = linprog(-margins.sum(0), A_ub=-rows, b_ub=zero, bounds=(-1, 1))
     return -found.fun > 1e-7
 
 

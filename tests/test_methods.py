@@ -82,9 +82,8 @@ def test_the_registry_knows_the_options_of_a_method(method):
     names = set(parameters) - {"X", "y", "methods"}
     assert names >= REQUIRED | (set() if method.composed else OF_STEPS)
     assert names & OPTIONAL == method.takes
-    assert {p.kind for p in parameters.values() if p.name in names} == {
-        inspect.Parameter.KEYWORD_ONLY
-    }
+    kinds = {parameters[name].kind for name in names}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
 
 
 # A dual, sums over rows on a basis, a posterior, and sums of a likelihood
@@ -189,9 +188,8 @@ def test_class_weights_are_sample_weights(method):
     total = np.bincount(y, weights)
     share = {10 * (k + 1): weights.sum() / (3 * total[k]) for k in range(3)}
     c = method(X, labels, class_weight=share, **uneven)
-    assert_allclose(
-        method.numbers(balanced, X), method.numbers(c, X), rtol=1e-6, atol=1e-6
-    )
+    f, g = (method.numbers(model, X) for model in (balanced, c))
+    assert_allclose(f, g, rtol=1e-6, atol=1e-6)
     assert not np.allclose(method.numbers(a, X), method.numbers(balanced, X))
 
 
@@ -496,9 +494,8 @@ def test_missing_entries_are_taken_as_such(method):
     assert_array_equal(unknown[0], unknown[1])
 
 
-WITH_BASIS = [
-    m for m in METHODS if m.can("basis", "kernel") and "basis" not in m.variant
-]
+WITH_BASIS = [m for m in METHODS if m.can("basis", "kernel")]
+WITH_BASIS = [m for m in WITH_BASIS if "basis" not in m.variant]
 # which draw rows that suit the kernel that is found, or find no number of them
 SEARCHING = ("gpor-ep", "gpor-laplace", "npsvor-admm")
 

@@ -296,12 +296,9 @@ def test_ctrl_c_ends_a_fit(method, n_threads):
         gc.enable()
     gc.collect()  # of the traceback: pools end with the frames that held them
     deadline = time.monotonic() + 300.0
-    while (at_work or threading.active_count() > threads) and (
-        time.monotonic() < deadline
-    ):
+    while at_work or threading.active_count() > threads:
+        assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert not at_work
-    assert threading.active_count() <= threads
     X, y = sample(50, 3)
     method.cut_short(X, y, n_threads=n_threads)  # nothing is left broken
 

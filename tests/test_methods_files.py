@@ -43,9 +43,8 @@ def offered(slow=()):
 
 every_form = pytest.mark.parametrize(("method", "form"), list(offered()))
 # without the forms whose arrays are those of "dense"
-every_array = pytest.mark.parametrize(
-    ("method", "form"), list(offered(slow=("strings", "polynomial")))
-)
+few_forms = list(offered(slow=("strings", "polynomial")))
+every_array = pytest.mark.parametrize(("method", "form"), few_forms)
 
 
 @functools.cache
@@ -145,9 +144,8 @@ ANOTHER_SHAPE = {
 @every_array
 def test_arrays_of_another_shape_are_refused(method, form, tmp_path):
     model, _, _ = example(method, form)
-    for (name, a), edit in itertools.product(
-        arrays_of(model).items(), ANOTHER_SHAPE.values()
-    ):
+    arrays, edits = arrays_of(model).items(), ANOTHER_SHAPE.values()
+    for (name, a), edit in itertools.product(arrays, edits):
         fewer_factors = name == "V" and edit(a).ndim == 2 and len(edit(a)) == len(a)
         fewer_digests = name.endswith("training_rows") and edit(a).ndim == 1
         fewer_folds = name == "scores" and edit(a).ndim == 2 and len(edit(a)) == len(a)

@@ -614,9 +614,7 @@ def test_class_weights_that_make_no_sense_are_refused(
 
 @which(takes="cost")
 def test_costs_that_make_no_sense_are_refused(method, calls):
-    with pytest.raises(
-        ValueError, match=r"^cost has shape \(3, 3\), expected \(2, 2\)"
-    ):
+    with pytest.raises(ValueError, match=r"^cost has shape \(3, 3\), expected \(2, 2"):
         method(X2, Y2, cost=np.zeros((3, 3)), **watched(method, calls))
     falling = [[0, 2, 1], [1, 0, 1], [2, 1, 0]]
     with pytest.raises(ValueError, match=r"must not fall with the distance .* row 0"):
@@ -660,9 +658,7 @@ def test_kernels_that_make_no_sense_are_refused(method):
         model.predict(X40)
     model = method(kernels.RBF(0.3)(X40, X40), Y40, **PRECOMPUTED)
     diagonal = {"diagonal": np.ones(3)} if method.needs_diagonal else {}
-    with pytest.raises(
-        ValueError, match="X has 3 features, the model was fitted on 40"
-    ):
+    with pytest.raises(ValueError, match=r"X has 3 features, .* was fitted on 40"):
         model.predict(np.eye(3), **diagonal)
 
 

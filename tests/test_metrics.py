@@ -90,9 +90,8 @@ def test_definitions(case):
             right.append(sum(wi for ai, pi, wi in rows if ai == pi == j) / total)
     assert amae(labels[a], labels[p], **args) == same(np.mean(of_class))
     assert mmae(labels[a], labels[p], **args) == same(max(of_class))
-    assert gm(labels[a], labels[p], **args) == same(
-        math.prod(right) ** (1 / len(right))
-    )
+    mean = math.prod(right) ** (1 / len(right))
+    assert gm(labels[a], labels[p], **args) == same(mean)
     assert ms(labels[a], labels[p], **args) == same(min(right))
     expected = math.sqrt(right[0] * right[-1])
     assert gmsec(labels[a], labels[p], **args) == same(expected)

@@ -143,12 +143,10 @@ def test_rows_without_a_label_do_not_count_in_a_preprocessor():
     a = fit_svorim(far, Y, missing_labels="drop", preprocess=Standardizer)
     b = fit_svorim(X[KEEP], Y[KEEP], preprocess=Standardizer)
     same(a, b)
-    a = PreprocessedModel.fit(
-        fit_svorim, far, Y, preprocess=TablePreprocessor(), missing_labels="drop"
-    )
-    b = PreprocessedModel.fit(
-        fit_svorim, X[KEEP], Y[KEEP], preprocess=TablePreprocessor()
-    )
+    how = TablePreprocessor()
+    a = PreprocessedModel.fit(fit_svorim, far, Y, preprocess=how, missing_labels="drop")
+    how = TablePreprocessor()
+    b = PreprocessedModel.fit(fit_svorim, X[KEEP], Y[KEEP], preprocess=how)
     same(a, b)
 
 
@@ -198,9 +196,8 @@ def test_searches_drop_rows_and_renumber_splits():
     a.save(file)
     file.seek(0)
     assert ordinal.load(file).n_missing_labels == GONE.size
-    by_group = ordinal.select(
-        "svorim", X, Y, cv=3, groups=GROUP, missing_labels="drop", **given
-    )
+    drop = {"missing_labels": "drop", **given}
+    by_group = ordinal.select("svorim", X, Y, cv=3, groups=GROUP, **drop)
     for train, test in by_group.splits:
         assert not set(GROUP[KEEP][train]) & set(GROUP[KEEP][test])
     a = nested("pom", X, Y, outer=folds, cv=2, missing_labels="drop")
@@ -260,9 +257,8 @@ def test_estimators():
         with pytest.raises(ValueError, match=r"row 0.*missing_labels='drop'"):
             make().fit(X, Y)
     a = CLMM(missing_labels="drop").fit(X, Y, groups=GROUP)
-    assert_array_equal(
-        a.predict(X), CLMM().fit(X[KEEP], Y[KEEP], groups=GROUP[KEEP]).predict(X)
-    )
+    b = CLMM().fit(X[KEEP], Y[KEEP], groups=GROUP[KEEP])
+    assert_array_equal(a.predict(X), b.predict(X))
     a = OrdinalDecomposition(LogisticRegression(), missing_labels="drop")
     a.fit(X, Y, sample_weight=WEIGHT)
     b = OrdinalDecomposition(LogisticRegression())
