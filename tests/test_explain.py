@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample
 
 import ordinal
-from ordinal._model.printing import html_table
+from ordinal._model.printing import Table, html_table
 from ordinal._views.summary import html_thresholds
 from ordinal.metrics import accuracy, mae
 from ordinal.preprocessing import Standardizer, TablePreprocessor
@@ -309,6 +309,13 @@ def test_thresholds_are_marked_from_left_to_right():
     assert html_thresholds(np.array([]), []) == ""
     assert html_thresholds(np.array([np.inf]), ["a", "b"]) == ""
     assert "70 more rows" in html_table(["a"], [[k] for k in range(100)])
+    cells = {"k": ["a", "b"], "x": [0.5, np.nan], "word": ["a", "long"]}
+    table = Table({name: np.array(of, object) for name, of in cells.items()})
+    assert str(table) == "k   x word\na 0.5 a\nb nan long"
+    sides = re.findall(r"align:(\w+)\">\w*<", table._repr_html_())
+    assert sides[:3] == ["left", "right", "left"]
+    third = ordinal.fit_svorim(X, y, gamma=1 / 3)
+    assert "RBF(gamma=0.333333)" in repr(third)
 
 
 def test_labels_on_the_line_of_thresholds_are_cut_to_their_intervals():

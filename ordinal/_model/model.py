@@ -30,7 +30,7 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._watch.convergence import Convergence, warn_of_unknown_levels, warn_of_unnamed
 from .column_names import READING, reads_records, with_names
 from .explanation import Explanation, Named
-from .printing import Page, rows_left_out
+from .printing import Page, rounded, rows_left_out
 from .storage import Storable, read_file
 from .training_rows import RowsUsed
 from .views import views
@@ -607,7 +607,7 @@ def with_rule(model: _T, rule: str | None) -> _T:
 
 def _short(value: Any) -> str:
     """Return a value as one line of at most 70 characters."""
-    text = " ".join(str(value).split())
+    text = " ".join(rounded(value).split())
     return text if len(text) <= 70 else f"{text[:67]}..."
 
 

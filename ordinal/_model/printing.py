@@ -6,6 +6,7 @@ dark themes both work; nothing is loaded from anywhere.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Self
@@ -15,28 +16,59 @@ import numpy as np
 from .._input.immutable import read_only
 
 _CELL = "padding:2px 10px;text-align:"
+_NUMBER = re.compile(r"<?[-+]?(\d|\.\d|nan\b|inf\b)[\d.e+-]*( |%|$)")
+_LONG = re.compile(r"\d+\.\d{6,}(?:e[-+]?\d+)?")
 _MOST_ROWS = 30  # of a table in HTML; the others are counted
 _MOST_LINES, _HEAD = 60, 10  # of a table in text; of a longer one, its first rows
 
 
 def html_table(head: Sequence[Any], rows: Sequence[Sequence[Any]]) -> str:
-    """Return a table; its first column is aligned to the left, the others right."""
+    """Return a table, whose first column and columns of text are aligned to the left.
+
+    It scrolls where a page is narrower.
+    """
+    shown = [[str(cell) for cell in row] for row in rows[:_MOST_ROWS]]
+    sides = [
+        "left" if j == 0 or is_text(row[j] for row in shown) else "right"
+        for j in range(len(head))
+    ]
     lines = ['<table style="border-collapse:collapse">']
-    lines.append(f"<thead>{_row('th', head)}</thead><tbody>")
-    lines += [_row("td", row) for row in rows[:_MOST_ROWS]]
+    lines.append(f"<thead>{_row('th', head, sides)}</thead><tbody>")
+    lines += [_row("td", row, sides) for row in shown]
     if len(rows) > _MOST_ROWS:
-        lines.append(_row("td", [f"... {len(rows) - _MOST_ROWS} more rows"]))
-    return "".join([*lines, "</tbody></table>"])
+        lines.append(_row("td", [f"... {len(rows) - _MOST_ROWS} more rows"], sides))
+    return _scrolled("".join([*lines, "</tbody></table>"]))
 
 
 def html_lines(title: str, lines: Mapping[str, Any]) -> str:
     """Return named values below a title."""
     rows = "".join(
         f'<tr><td style="{_CELL}left"><b>{escape(str(name))}</b></td>'
-        f'<td style="{_CELL}left">{escape(str(value))}</td></tr>'
+        f'<td style="{_CELL}left">{escape(rounded(value))}</td></tr>'
         for name, value in lines.items()
     )
-    return f"<div><b>{escape(title)}</b></div><table>{rows}</table>"
+    table = _scrolled(f"<table>{rows}</table>")
+    return f"<div><b>{escape(title)}</b></div>{table}"
+
+
+def _scrolled(html: str) -> str:
+    """Return an element that scrolls where a page is narrower."""
+    return f'<div style="overflow-x:auto">{html}</div>'
+
+
+def is_text(cells: Iterable[str]) -> bool:
+    """Return whether cells hold no number, such as 1.5, 3 ± 1, 2 % or <2e-16."""
+    return not any(_NUMBER.match(cell) for cell in cells)
+
+
+def rounded(value: Any) -> str:
+    """Return a value as text, in which long fractions have six significant digits."""
+
+    def short(found: re.Match[str]) -> str:
+        number = float(found[0])
+        return f"{number:.{6 if number < 1e6 else 10}g}"
+
+    return _LONG.sub(short, str(value))
 
 
 def html_notes(notes: Iterable[str]) -> str:
@@ -49,12 +81,11 @@ def html_record(record: Any) -> str:
     return html_lines(type(record).__name__, record._asdict())
 
 
-def _row(tag: str, cells: Sequence[Any]) -> str:
+def _row(tag: str, cells: Sequence[Any], sides: Sequence[str]) -> str:
     """Return a row of a table, with cells of this tag."""
     inner = "".join(
-        f'<{tag} style="{_CELL}{"left" if j == 0 else "right"}">{escape(str(cell))}'
-        f"</{tag}>"
-        for j, cell in enumerate(cells)
+        f'<{tag} style="{_CELL}{side}">{escape(str(cell))}</{tag}>'
+        for side, cell in zip(sides, cells, strict=False)
     )
     return f"<tr>{inner}</tr>"
 
@@ -92,7 +123,7 @@ class Table(dict[str, np.ndarray]):
     def to_text(self) -> str:
         """Return all rows as text; the `repr` has the first ones of a long table."""
         columns = [
-            aligned(name, cells, left=self[name].dtype.kind == "U")
+            aligned(name, cells, left=self[name].dtype.kind == "U" or is_text(cells))
             for name, cells in self._cells().items()
         ]
         lines = zip(*columns, strict=True)
