@@ -148,7 +148,6 @@ def test_dates_of_a_file_are_predicted_as_those_of_a_table(method, tmp_path, cap
     assert_array_equal(predicted, model.predict(X))
 
 
-@pytest.mark.slow("the checks of scikit-learn, and a search")
 @pytest.mark.parametrize(
     ("parts", "shift", "far"),
     [
@@ -171,6 +170,7 @@ def test_dates_far_from_the_training_rows_are_warned_of(parts, shift, far):
     assert all("'visit' of X holds 20" in text for text in said)
 
 
+@pytest.mark.slow("the checks of scikit-learn, and a search")
 def test_pipelines_of_scikit_learn_take_tables():
     pytest.importorskip("sklearn")
     from sklearn.model_selection import GridSearchCV
