@@ -202,6 +202,7 @@ class Storable(Immutable):
     # mypy takes every class that inherits a slot for one that adds it.
     __slots__ = () if TYPE_CHECKING else ("_rows_used",)
     __dataclass_fields__: ClassVar[dict[str, Any]]
+    _wrapped: Any = None  # the model that this object passes features on to
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -212,11 +213,6 @@ class Storable(Immutable):
         # dataclass(frozen=True, slots=True) would shadow __getstate__ of a base, and
         # unpickled arrays are writable until `_rebuild` has seen them.
         return _rebuild, (type(self), field_values(self))
-
-    @property
-    def _wrapped(self) -> Any:
-        """Return the model that this object passes features on to, or None."""
-        return None
 
     def _check(self) -> None:
         """Raise ValueError if the fields contradict each other."""
