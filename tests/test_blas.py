@@ -1,5 +1,7 @@
 """numpy's BLAS has one thread while a fit runs, and afterwards as many as before."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,27 @@ def test_last_bits_do_not_depend_on_the_threads_of_the_blas(threads):
         model = ordinal.companions.fit_kdlor(X, y)
         fits.append(model.coef.tobytes())
     assert fits[0] == fits[1]
+
+
+@pytest.mark.parametrize("name", ["pom", "gpor", "nnor", "elmor", "ofmhs"])
+def test_predictions_do_not_depend_on_them_either(threads, name):
+    """A fit of another thread may have taken the threads from a prediction."""
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(2500, 800)), np.arange(300) % 3
+    options = {"max_iter": 3} if name in ("nnor", "gpor") else {}
+    options |= {"l2": 1.0} if name == "pom" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = getattr(ordinal, f"fit_{name}", None) or getattr(
+            ordinal.companions, f"fit_{name}"
+        )
+        model = model(rows[:300], y, **options)
+    found = []
+    for number in (1, 2):
+        threads.set(number)
+        f = getattr(model, "decision_function", None) or model.predict_latent
+        found.append(np.asarray(f(rows)).tobytes())
+    assert found[0] == found[1]
 
 
 def test_another_blas_is_left_alone(monkeypatch):

@@ -72,15 +72,17 @@ def cancellable_slices(n: int, work: int) -> Iterator[slice]:
 def matmul(A: np.ndarray, B: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """Return A @ B, computed for some rows of A at a time.
 
-    `out`, if given, receives the result; it may be A if B is square.
+    `out`, if given, receives the result; it may be A if B is square. The BLAS has one
+    thread, also in predictions: with more, it would round differently.
     """
-    if len(A) * B.size <= _AT_A_TIME:  # products of tiles should have no overhead
-        return np.matmul(A, B, out=out)
-    if out is None:
-        out = np.empty((len(A), B.shape[1]))
-    for rows in cancellable_slices(len(A), B.size):
-        np.matmul(A[rows], B, out=out[rows])
-    return out
+    with OneThread():
+        if len(A) * B.size <= _AT_A_TIME:  # products of tiles should have no overhead
+            return np.matmul(A, B, out=out)
+        if out is None:
+            out = np.empty((len(A), B.shape[1]))
+        for rows in cancellable_slices(len(A), B.size):
+            np.matmul(A[rows], B, out=out[rows])
+        return out
 
 
 def inner(A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -101,8 +103,7 @@ def inner_products(A: Any, B: Any, out: np.ndarray | None = None) -> np.ndarray:
     if not is_sparse(A):
         if sparse:
             return np.ascontiguousarray(inner_products(B, A).T)
-        with OneThread():  # our own threads share the tiles, also in predictions
-            return matmul(A, B.T, out)
+        return matmul(A, B.T, out)
     if A.shape[1] != B.shape[1]:
         raise ValueError(
             f"both sets of rows must have the same number of columns, got {A.shape[1]} "

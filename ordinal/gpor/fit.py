@@ -45,7 +45,7 @@ from .._model.support import finite_scores
 from .._model.threshold_model import ThresholdModel, predicted
 from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.lbfgs import Minimum
-from .._numerics.rows import matmul, strips, take
+from .._numerics.rows import matmul, matvec, strips, take
 from .._rows.first_pass import ChunkedProblem
 from .._rows.reading import Reading
 from .._solvers import _ordinal_probit
@@ -159,7 +159,7 @@ class GporModel(ThresholdModel):
             K = np.empty((rows.stop - rows.start, len(self.support)))
             values.tile(rows, slice(None), K)
             with np.errstate(over="ignore", invalid="ignore"):  # seen by the checks
-                mean[rows] = K @ self.coef
+                mean[rows] = matvec(K, self.coef)
                 explained = matmul(K, self.root.T)
                 known[rows] = np.einsum("ij,ij->i", explained, explained)
         # Rounding may leave a negative number where the training rows determine f.

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._input.sparse import is_sparse
 from .._input.types import Index, Matrix
-from .._numerics.rows import TILE, inner_products, squared_norms, strips, take
+from .._numerics.rows import TILE, inner_products, matmul, squared_norms, strips, take
 from .._numerics.threads import Pool
 from .._solvers import _kernel_values
 from .._watch.cancellation import check_cancelled
@@ -109,7 +109,7 @@ class Evaluator:
                 tile = buffer[: size[0] * size[1]].reshape(size)
                 K = self.tile(rows, columns, tile, buffer)
                 with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-                    out[rows] += K @ coef[columns]
+                    out[rows] += matmul(K, coef[columns])
 
         self._each_strip(strip)
         return out

@@ -43,7 +43,7 @@ from .._model.model import read_for
 from .._model.preparation import Prepared
 from .._model.support import finite_scores
 from .._numerics.lbfgs import minimize
-from .._numerics.rows import strips
+from .._numerics.rows import matmul, strips
 from .._numerics.threads import in_order
 from .._rows.sums import Parts, pairwise
 from .._watch.cancellation import check_cancelled
@@ -116,11 +116,11 @@ class Tower:
     def layers(self, Z: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return (windows, c, tanh(U'c + a), e) of standardised rows Z (n, d)."""
         W = windows(Z, len(self.K) - 1)
-        C = np.tanh(W @ self.K).reshape(len(Z), -1)
-        H = C @ self.U[:-1]
+        C = np.tanh(matmul(W, self.K)).reshape(len(Z), -1)
+        H = matmul(C, self.U[:-1])
         H += self.U[-1]
         np.tanh(H, out=H)
-        return W, C, H, H @ self.V
+        return W, C, H, matmul(H, self.V)
 
     def places(self, Z: np.ndarray) -> np.ndarray:
         """Return e of standardised rows, (n, q)."""
@@ -380,7 +380,7 @@ def votes(E: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     z = np.empty((len(E), len(low)))
     for some in strips(len(E)):
         check_cancelled()
-        u = E[some] @ slopes
+        u = matmul(E[some], slopes)
         u -= level
         sides = log_odds(u.reshape(-1, *low.shape[:2]))
         above, below = (np.maximum(p.mean(axis=2), _LEAST) for p in sides)

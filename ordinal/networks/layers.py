@@ -16,7 +16,7 @@ import numpy as np
 
 from .._cumulative.likelihood import Link, quantile
 from .._input.types import Matrix
-from .._numerics.rows import dense, strips, take
+from .._numerics.rows import dense, matmul, strips, take
 from .._rows.sums import Moments
 from .._solvers import _cumulative, _hidden_layer
 
@@ -73,7 +73,7 @@ def hidden_units(Z: np.ndarray, U: np.ndarray) -> np.ndarray:
 
     The weights U are (d + 1, h), the bias last; the last column of Z, (n, d + 1), is 1.
     """
-    H = Z @ U
+    H = matmul(Z, U)
     return np.asarray(np.tanh(H, out=H))
 
 

@@ -38,6 +38,7 @@ from .._model.links import SoftmaxLink, falling, require_link
 from .._model.model import Model, read_for
 from .._model.support import finite_scores
 from .._model.threshold_model import ON_PROBABILITIES, Thresholds, predicted
+from .._numerics.rows import matmul
 from .._watch.convergence import Convergence
 from .layers import Cumulative, LayerRows, hidden_units, log_odds
 from .training import TrainedNetwork
@@ -105,7 +106,7 @@ class NetworkModel(Model):
         out = np.empty((rows.X.shape[0], len(V)))
         with np.errstate(over="ignore", invalid="ignore"):  # seen by the check
             for part in rows.chunks():
-                out[part] = hidden_units(rows[part], U) @ V.T
+                out[part] = matmul(hidden_units(rows[part], U), V.T)
         return finite_scores(out)
 
 

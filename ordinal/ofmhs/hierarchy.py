@@ -40,7 +40,7 @@ from .._cumulative.rowwise import (
 from .._input.problem import Problem
 from .._numerics.cholesky import Cholesky
 from .._numerics.descent import halved
-from .._numerics.rows import strips
+from .._numerics.rows import matmul, matvec, strips
 from .._solvers import _pair_descent
 from .._watch.cancellation import OutOfTime, check_cancelled
 from .._watch.convergence import Status
@@ -55,14 +55,14 @@ def scores(Z: np.ndarray, main: np.ndarray, pairs: np.ndarray) -> np.ndarray:
     `pairs` is symmetric, (d, d). O(n d^2), or less if few features have pairs; products
     of features are not stored.
     """
-    f = np.asarray(Z @ main)
+    f = matvec(Z, main)
     paired = np.flatnonzero(pairs.any(axis=1))  # mostly few features
     if paired.size:
         own = pairs[np.ix_(paired, paired)]
         for rows in strips(len(Z), max(_LEAST, _ENTRIES // paired.size)):
             check_cancelled()
             part = Z[rows][:, paired]
-            f[rows] += 0.5 * np.einsum("ij,ij->i", part @ own, part)
+            f[rows] += 0.5 * np.einsum("ij,ij->i", matmul(part, own), part)
     return f
 
 
