@@ -126,12 +126,8 @@ def test_values_in_messages_are_shown_in_one_way():
     """Messages cut values by `shown`: `!r` is for what `__repr__` returns."""
     for path in (path for path in SOURCES if "!r" in path.read_text()):
         tree = parsed(path)
-        own = {
-            inner
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef) and node.name == "__repr__"
-            for inner in ast.walk(node)
-        }
+        nodes = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        own = {i for node in nodes if node.name == "__repr__" for i in ast.walk(node)}
         for node in set(ast.walk(tree)) - own:
             if isinstance(node, ast.FormattedValue):
                 assert node.conversion != ord("r"), f"{path}, line {node.lineno}"
@@ -208,11 +204,8 @@ def test_fits_annotate_shared_arguments_as_the_preparation_does():
 
 
 def test_stubs_of_kernels_are_current():
-    run = subprocess.run(
-        [sys.executable, "-P", str(ROOT / "tools" / "stubs.py")],
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-P", str(ROOT / "tools" / "stubs.py")]
+    run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
 
 

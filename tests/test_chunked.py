@@ -171,10 +171,8 @@ def test_the_command_streams_large_files(table, tmp_path, monkeypatch, capsys):
     options = ["--method", "svorim", "--set", "basis=20", "gamma=0.3", "tol=0.01"]
     monkeypatch.setattr(ordinal._command.data, "_LARGE", 1000)
     assert run("fit", table, "--out", tmp_path / "m.npz", *options) == 0
-    assert (
-        "t.csv, read in chunks, with the ranks of 'y': converged in"
-        in capsys.readouterr().out
-    )
+    out = capsys.readouterr().out
+    assert "t.csv, read in chunks, with the ranks of 'y': converged in" in out
     model = ordinal.load(tmp_path / "m.npz")
     source = ordinal.data.blocks(table, target="y")
     options = {"basis": 20, "gamma": 0.3, "tol": 0.01, "preprocess": Standardizer}

@@ -149,10 +149,8 @@ def test_evaluations_are_those_of_rows_in_memory(ranks, nominal):
     assert_allclose(ours.gradient, theirs.gradient, atol=1e-13)
     assert_allclose(ours.hessian.dense(), theirs.hessian.dense(), atol=1e-13)
     assert_allclose(ours.hessian.first, theirs.hessian.first)
-    slope = [
-        (cut.at(x + h).value - cut.at(x - h).value) / 2e-6
-        for h in 1e-6 * np.eye(x.size)[[0, -1]]
-    ]
+    steps = 1e-6 * np.eye(x.size)[[0, -1]]
+    slope = [(cut.at(x + h).value - cut.at(x - h).value) / 2e-6 for h in steps]
     assert_allclose(slope, ours.gradient[[0, -1]], atol=1e-8)
     x[0] = x[1] + 1  # a rank that no width is left for
     assert cut.at(x).value == held.at(x).value == np.inf

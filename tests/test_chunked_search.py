@@ -178,13 +178,8 @@ class Locked(Cut):
 )
 def test_what_searches_of_blocks_cannot_do(change, kind, message, rows):
     X, y = rows[0][:900], rows[1][:900]
-    options = {
-        "fit": ordinal.fit_svorim,
-        "y": None,
-        **OPTIONS,
-        "search": GRID,
-        **change,
-    }
+    options = {"fit": ordinal.fit_svorim, "y": None, **OPTIONS, "search": GRID}
+    options |= change
     if options.pop("sparse", False):
         X = scipy.sparse.csr_array(X)
     source = Locked([100], X, y)

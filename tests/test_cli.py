@@ -44,10 +44,8 @@ NAMES = {1: "low", 2: "mid", 3: "high"}
 
 def write(path, X, y, header="east,north,grade"):
     lines = [header] if header else []
-    lines += [
-        ",".join([*map(repr, x), str(k)])
-        for x, k in zip(X.tolist(), y.tolist(), strict=True)
-    ]
+    pairs = zip(X.tolist(), y.tolist(), strict=True)
+    lines += [",".join([*map(repr, x), str(k)]) for x, k in pairs]
     path.write_text("\n".join(lines) + "\n")
     return str(path)
 
@@ -125,11 +123,8 @@ def test_compare_reports_the_errors_of_its_folds(run, data, rows):
         assert f"{head}ror over {sizes}" in out
         assert "Not converged" not in out
         found = compare(X, y, methods="npsvor", cv=splits, rule="own")
-        told = [
-            f(name)[0]
-            for name in ("mae", "accuracy")
-            for f in (found.mean, found.standard_error)
-        ]
+        of = found.mean, found.standard_error
+        told = [f(name)[0] for name in ("mae", "accuracy") for f in of]
         assert_allclose(scores(out)["npsvor"], told[::2], atol=6e-4)
         assert f"± {told[1]:.3f}" in out
         assert f"± {told[3]:.3f}" in out

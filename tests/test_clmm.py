@@ -456,10 +456,8 @@ def test_slopes_of_a_category_are_those_of_its_indicators(term, numbers, effects
 
 def test_effects_of_a_category_with_random_slopes_are_differences():
     model = ordinal.fit_clmm("rating ~ temp + contact + (temp | judge)", WINE)
-    low, high = (
-        model.predict_proba(WINE.assign(temp=level), effects="new").mean(axis=0)
-        for level in ("cold", "warm")
-    )
+    tables = (WINE.assign(temp=level) for level in ("cold", "warm"))
+    low, high = (model.predict_proba(t, effects="new").mean(axis=0) for t in tables)
     found = model.marginal_effects(WINE, effects="new")
     own = found["name"] == "temp[warm]"
     assert_allclose(found["effect"][own], high - low, atol=1e-7)

@@ -150,10 +150,8 @@ def covariance_of_modes(fit, x):
     ends, mode = fit.loss.mode(x)
     L, shapes = fit.loss.lambdas(x), [u.shape for u in mode.u]
     cuts = np.cumsum([u.size for u in mode.u])[:-1]
-    blocks = [
-        np.kron(np.eye(len(u)), own / unit[:, None])
-        for own, u, unit in zip(L, mode.u, fit.units, strict=True)
-    ]
+    parts = zip(L, mode.u, fit.units, strict=True)
+    blocks = [np.kron(np.eye(len(u)), own / unit[:, None]) for own, u, unit in parts]
     size = sum(len(b) for b in blocks)
     whole, at = np.zeros((size, size)), 0
     for block in blocks:

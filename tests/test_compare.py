@@ -150,10 +150,8 @@ def test_methods_run_in_turn_and_a_failure_ends_only_its_own():
             raise RuntimeError
         return ordinal.fit_pom(X, y)
 
-    methods = {
-        name: partial(fit, name, most)
-        for name, most in (("never", 0), ("once", 1), ("ever", 3))
-    }
+    limits = {"never": 0, "once": 1, "ever": 3}
+    methods = {name: partial(fit, name, most) for name, most in limits.items()}
     result = compare(X, y, methods=methods, cv=3, scoring="mae")
     assert called == ["never", "once", "once", "ever", "ever", "ever"]
     assert result.methods == ("ever", "never", "once")
@@ -225,11 +223,8 @@ def test_the_verdict_follows_from_the_table():
     assert alone.verdict == f"pom has MAE {mean:.4f} ± {error:.4f}."
     result = compare(X, y, methods=["svorim", "npsvor", "pom"])
     limit = result.mean()[0] + result.standard_error()[0]
-    near = {
-        m
-        for m, e in zip(result.methods[1:], result.mean()[1:], strict=True)
-        if e <= limit
-    }
+    others = zip(result.methods[1:], result.mean()[1:], strict=True)
+    near = {method for method, mean in others if mean <= limit}
     assert set(result.close) == near
     assert all(name in result.verdict for name in near)
     many = compare(X, y, methods={f"lit{k}": "lit" for k in range(8)}, cv=2)

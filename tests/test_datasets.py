@@ -70,11 +70,8 @@ def test_the_election_is_the_published_table():
     assert np.bincount(y).tolist() == [200, 180, 108, 37, 94, 150, 175]
     assert X.min(axis=0).tolist() == [0, 0, 1, 1, 1, 19, 1, 1, 0]
     assert X.max(axis=0).tolist() == [7300, 7, 7, 7, 7, 91, 7, 24, 1]
-    assert_allclose(
-        X.mean(axis=0),
-        [306.381, 3.728, 4.325, 2.940, 5.394, 47.043, 4.566, 16.332, 0.416],
-        atol=6e-4,
-    )
+    mean = [306.381, 3.728, 4.325, 2.940, 5.394, 47.043, 4.566, 16.332, 0.416]
+    assert_allclose(X.mean(axis=0), mean, atol=6e-4)
     frame, same = datasets.load_election(as_frame=True)
     assert frame.columns.tolist() == [
         "population", "tv_news", "self", "clinton", "dole", "age", "education",

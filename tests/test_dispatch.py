@@ -57,12 +57,8 @@ def ask(tmp_path_factory):
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("cpu")
     (folder / "cpu.c").write_text(PROGRAM)
-    subprocess.run(
-        [COMPILER, "-std=gnu11", "-I", SOLVERS, "cpu.c", "-o", "cpu"],
-        cwd=folder,
-        check=True,
-        timeout=600,
-    )
+    command = [COMPILER, "-std=gnu11", "-I", SOLVERS, "cpu.c", "-o", "cpu"]
+    subprocess.run(command, cwd=folder, check=True, timeout=600)
 
     def answers(*registers):
         words = [folder / "cpu", *map(str, registers)]

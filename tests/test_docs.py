@@ -43,10 +43,8 @@ def page_name(page: Path) -> str:
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)
 def test_docstring_examples(name):
-    result = doctest.testmod(
-        importlib.import_module(name),
-        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS,
-    )
+    options = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    result = doctest.testmod(importlib.import_module(name), optionflags=options)
     assert result.failed == 0
 
 

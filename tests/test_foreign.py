@@ -231,10 +231,8 @@ def test_classifiers_are_members_of_a_pool(tmp_path):
     X, y = table()
     model = fit_stacking(X, y, {"forest": FOREST, "pom": "pom"}, classes=RANKS, cv=3)
     assert model.methods == ("forest", "pom")
-    P = sum(
-        w * m.predict_proba(X)
-        for w, m in zip(model.weights[model.weights > 0], model.models, strict=True)
-    )
+    members = zip(model.weights[model.weights > 0], model.models, strict=True)
+    P = sum(w * m.predict_proba(X) for w, m in members)
     assert_allclose(model.predict_proba(X), P)
     alone = fit_stacking(X, y, [FOREST], classes=RANKS, cv=3)
     found = compare(X, y, classes=RANKS, methods=[FOREST])

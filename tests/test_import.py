@@ -168,12 +168,9 @@ def stored(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("stored")
     X, y = ordinal.datasets.make_gaussians(rng=0)
-    model = ordinal.preprocessing.PreprocessedModel.fit(
-        ordinal.companions.fit_kdlor,
-        X[::3],
-        y[::3],
-        preprocess=ordinal.preprocessing.Standardizer,
-    )
+    how = ordinal.preprocessing.Standardizer
+    fit = ordinal.preprocessing.PreprocessedModel.fit
+    model = fit(ordinal.companions.fit_kdlor, X[::3], y[::3], preprocess=how)
     model.save(folder / "model.npz")
     (folder / "model.pickle").write_bytes(pickle.dumps(model))
     (folder / "method.pickle").write_bytes(pickle.dumps(ordinal.fit_gpor))

@@ -7,6 +7,7 @@ preprocessing, searches, estimators of scikit-learn.
 
 import inspect
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -46,11 +47,8 @@ def test_terms_of_ratio_models_are_tested_by_fits_without_them(family):
     smaller = [fit_ratio(np.delete(X, j, 1), Y, family=family) for j in range(3)]
     table = inference.drop1(model)
     assert_allclose(table["loglik"][1:], [m.loglik for m in smaller], rtol=1e-10)
-    assert_allclose(
-        table["chi2"][1:],
-        [inference.lr_test(m, model).chi2 for m in smaller],
-        atol=1e-7,
-    )
+    expected = [inference.lr_test(m, model).chi2 for m in smaller]
+    assert_allclose(table["chi2"][1:], expected, atol=1e-7)
     one = inference.add1(model, ["x1", "x3"])
     assert_allclose(one["loglik"], [smaller[1].loglik, model.loglik], rtol=1e-10)
     found = inference.step(model)
@@ -163,10 +161,8 @@ def test_step_of_a_mixed_model_ends_at_the_fit_of_its_terms():
         assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
     assert_allclose(found.model.ranef()["mode"], smaller.ranef()["mode"], atol=1e-5)
     known = {"effects": "known", "groups": groups}
-    P, other = (
-        found.model.predict_proba(X, **known),
-        smaller.predict_proba(X[:, :2], **known),
-    )
+    P = found.model.predict_proba(X, **known)
+    other = smaller.predict_proba(X[:, :2], **known)
     assert_allclose(P, other, atol=1e-6)
     # It has its training rows, and its own tests.
     assert_allclose(found.model.residuals(), smaller.residuals(), atol=1e-5)
@@ -210,10 +206,8 @@ def test_terms_of_a_mixed_model_need_its_unchanged_training_rows():
 def test_fits_of_terms_of_a_mixed_model_that_end_early_are_said(monkeypatch):
     model, _, _ = mixed(n_quadrature=1)
     monkeypatch.setattr("ordinal.mixed.refits._MAX_ITER", 1)
-    with pytest.warns(
-        ordinal.exceptions.ConvergenceWarning,
-        match=r"drop1: the fit of \['x.', 'x.'\] ended with status max_iter",
-    ):
+    said = r"drop1: the fit of \['x.', 'x.'\] ended with status max_iter"
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match=said):
         inference.drop1(model)
 
 
@@ -365,10 +359,9 @@ def test_residuals_of_mixed_models_are_at_the_modes(family):
     assert_allclose(model.residuals(X, y, groups=groups), expected, atol=1e-12)
     deviance = model.residuals(kind="deviance")
     assert_allclose(np.abs(deviance), np.sqrt(-2 * np.log(P[row, y])), rtol=1e-9)
-    moved = [
-        model.predict_proba(X, effects="known", groups=groups, offset=np.full(120, t))
-        for t in (-1e-5, 1e-5)
-    ]
+    given = {"effects": "known", "groups": groups}
+    offsets = np.full((2, 120), [[-1e-5], [1e-5]])
+    moved = [model.predict_proba(X, offset=offset, **given) for offset in offsets]
     slope = np.diff([np.log(p[row, y]) for p in moved], axis=0)[0] / 2e-5
     assert_allclose(model.residuals(kind="score"), slope, atol=1e-8)
 
@@ -484,17 +477,13 @@ def test_simulated_residuals_reject_models_without_the_groups():
     X, y, group = wide_groups(size=10, sd=2.0)
     mixed = ordinal.fit_clmm(X, y, groups={"g": group}, n_quadrature=1)
     plain = ordinal.fit_pom(X, y)
-    p = [
-        inference.simulated_residuals(m, by=group, rng=0).p_value
-        for m in (mixed, plain)
-    ]
+    test = partial(inference.simulated_residuals, by=group)
+    p = [test(m, rng=0).p_value for m in (mixed, plain)]
     assert p[0] > 0.2
     assert p[1] <= 1 / 100
     # p-values of data sets that the model draws are uniform
     labels = inference.simulate(mixed, n=60, rng=1).T
     rows = {"X": X, "groups": {"g": group}, "n": 39}
-    values = [
-        inference.simulated_residuals(mixed, y=own, **rows, rng=k).p_value
-        for k, own in enumerate(labels)
-    ]
+    tests = (test(mixed, y=own, **rows, rng=k) for k, own in enumerate(labels))
+    values = [found.p_value for found in tests]
     assert abs(np.mean(values) - 0.51) < 4 * np.sqrt(1 / 12 / 60)

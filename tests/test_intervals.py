@@ -351,11 +351,8 @@ def test_inference_that_needs_ranks_refuses_and_the_rest_works():
     X, lower, upper = coarse(200)
     y = RankIntervals(lower, upper)
     model = ordinal.fit_pom(X, y)
-    for asked in (
-        ordinal.inference.goodness_of_fit,
-        ordinal.inference.hosmer_lemeshow,
-        ordinal.inference.proportional_odds_test,
-    ):
+    names = "goodness_of_fit", "hosmer_lemeshow", "proportional_odds_test"
+    for asked in (getattr(ordinal.inference, name) for name in names):
         several = rf"needs the rank of each row.* {np.sum(lower < upper)} of 200 rows"
         with pytest.raises(ValueError, match=several):
             asked(model)

@@ -294,13 +294,9 @@ def numbers_of_levels(tmp_path_factory):
     numbers = {}
     for level in ordinal.show_config()["simd_levels"]:
         path = folder / f"{level}.npz"
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT, level, path],
-            env={**os.environ, "ORDINAL_SIMD": level},
-            cwd=folder,
-            check=True,
-            timeout=600,
-        )
+        command = [sys.executable, "-c", SCRIPT, level, path]
+        env = {**os.environ, "ORDINAL_SIMD": level}
+        subprocess.run(command, env=env, cwd=folder, check=True, timeout=600)
         with np.load(path) as members:
             numbers[level] = dict(members)
     return numbers

@@ -26,11 +26,8 @@ def rows_of(n, r, rng=0):
 def points_of(method, n=120, r=80, C=1.0):
     X, y = rows_of(n, r)
     s, width = svor_terms(y, C, np.ones(n), abs(np.arange(r)[:, None] - np.arange(r)))
-    lo, hi, slope = (
-        np.minimum(s * width, 0)[None],
-        np.maximum(s * width, 0)[None],
-        -s[None],
-    )
+    ends = (s * width)[None]
+    lo, hi, slope = np.minimum(ends, 0), np.maximum(ends, 0), -s[None]
     price = np.ones(r - 1) if method == "redsvm" else None
     gram = Gram(RBF, X, 100.0, 1, n)
     program = Program(lo, hi, slope, slope, price=price)

@@ -59,11 +59,8 @@ crossing = pytest.mark.filterwarnings(
 def test_covariances_are_those_of_the_dense_matrix(kind, monkeypatch):
     n = 1200
     (X, y), rng = rows(n, 105), np.random.default_rng(1)
-    given_rows = {
-        "cluster": np.arange(n) % 30,
-        "offset": rng.normal(size=n),
-        "sample_weight": rng.integers(1, 4, n),
-    }
+    given_rows = {"cluster": np.arange(n) % 30, "offset": rng.normal(size=n)}
+    given_rows["sample_weight"] = rng.integers(1, 4, n)
     how = {k: given_rows.get(k, v) for k, v in KINDS[kind].items()}
     model = fit_pom(X, y, **how)
     assert not isinstance(model.statistics.uncertainty, np.ndarray)

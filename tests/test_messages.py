@@ -434,11 +434,8 @@ def test_columns_are_refused_by_a_whole_sentence(X, options, message):
     assert str(caught.value) == message
 
 
-ON_BASIS = {
-    "trace": ordinal.fit_svorim,
-    "share": ordinal.fit_tlssvor,
-    "low rank": partial(ordinal.fit_npsvor, solver="admm"),
-}
+ADMM = partial(ordinal.fit_npsvor, solver="admm")
+ON_BASIS = {"trace": ordinal.fit_svorim, "share": ordinal.fit_tlssvor, "low rank": ADMM}
 FORMS = {
     "trace": "a count, a part of the trace, 'auto', (way, count), row numbers or rows",
     "share": "a count, a share of the rows, 'auto', (way, count), row numbers or rows",

@@ -33,11 +33,8 @@ def offered(slow=()):
         for form in FORMS:
             need = needs.get(form, "kernel")
             if need is None or method.can(need):
-                marks = (
-                    pytest.mark.slow("many forms of the same rule")
-                    if form in slow
-                    else marks_of(method)
-                )
+                many = pytest.mark.slow("many forms of the same rule")
+                marks = many if form in slow else marks_of(method)
                 yield pytest.param(method, form, id=f"{method}-{form}", marks=marks)
 
 

@@ -282,10 +282,8 @@ def test_ordered_categories_that_are_numbers_are_ranks():
 def test_tiny_weights_count_as_none(metric):
     # cem: between 2 and 3 there is next to nothing, where logarithms are large
     true, pred, labels = [1, 1, 2, 4], [1, 4, 3, 4], [1, 2, 3, 4]
-    tiny, none = (
-        metric(true, pred, labels=labels, sample_weight=[1, 1, w, 1])
-        for w in (1e-20, 0)
-    )
+    weights = [1, 1, 1e-20, 1], [1, 1, 0, 1]
+    tiny, none = (metric(true, pred, labels=labels, sample_weight=w) for w in weights)
     # in the others a class counts, however little it weighs
     assert metric in (amae, mmae, gm, ms) or tiny == same(none)
 

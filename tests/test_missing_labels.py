@@ -237,10 +237,9 @@ def test_comparisons_and_prediction_sets():
 def test_results_per_row_say_which_rows_they_are_of(fit):
     table = FRAME.assign(b=np.where(np.arange(60) == 3, np.nan, FRAME["b"]))
     made = fit(table, Y, missing_labels="drop")
-    for found in (
-        ordinal.inference.augment(made),
-        ordinal.inference.predictions(made, kind="mean", each=True),
-    ):
+    inference = ordinal.inference
+    mean = inference.predictions(made, kind="mean", each=True)
+    for found in (inference.augment(made), mean):
         row = found[".row" if ".row" in found else "row"]
         assert not np.isin(GONE, row).any()
         assert_array_equal(found.to_pandas().index, table.index[row])
