@@ -344,11 +344,12 @@ def test_a_band_along_a_spline_agrees_with_r():
 def test_quantiles_of_the_largest_z():
     for p in (1, 3, 12):  # independent: a product
         expected = normal_margin(0.9 ** (1 / p))
-        assert largest_quantile(0.9, np.eye(p)) == pytest.approx(expected, rel=5e-4)
+        found = largest_quantile(0.9, np.diag(np.arange(1.0, p + 1)), np.eye(p))
+        assert found == pytest.approx(expected, rel=5e-4)
     # of rank 2: the radius, which has a closed form, integrated over the angle
     angle = np.linspace(0, np.pi, 20_001)[1:]
     A = np.stack([np.cos(angle[::500]), np.sin(angle[::500])], axis=1)[:9]
-    c = largest_quantile(0.95, A @ A.T)
+    c = largest_quantile(0.95, A, np.eye(2))
     most = np.abs(A @ np.stack([np.cos(angle), np.sin(angle)])).max(axis=0)
     assert np.exp(-((c / most) ** 2) / 2).mean() == pytest.approx(0.05, abs=5e-5)
     # with equal correlations they share one variable, over which an integral is exact
@@ -357,7 +358,8 @@ def test_quantiles_of_the_largest_z():
         scipy.stats.norm.cdf,
     )
     for p, rho in ((3, 0.6), (6, 0.3), (10, 0.5)):
-        c = largest_quantile(0.95, np.full((p, p), rho) + (1 - rho) * np.eye(p))
+        R = np.full((p, p), rho) + (1 - rho) * np.eye(p)
+        c = largest_quantile(0.95, np.eye(p), R)
         shift, unit = np.sqrt(rho) * t, np.sqrt(1 - rho)
         inside = (cdf((c - shift) / unit) - cdf((-c - shift) / unit)) ** p
         assert inside.mean() == pytest.approx(0.95, abs=5e-4)

@@ -11,7 +11,7 @@ from .rows import strips
 
 _LATTICE = 131_071  # points of a lattice rule, whose error is then below 5e-4
 _ENTRIES = 2**20  # entries of an array of some points
-_SINGULAR = 1e-9  # eigenvalue of correlations that counts as 0, relative to the largest
+_SINGULAR = 1e-5  # singular value that counts as 0, relative to the largest
 
 
 def chi2_tail(x: float, df: int) -> float:
@@ -93,18 +93,29 @@ def range_tail(q: float, k: int) -> float:
     return float(k * density @ (above ** (k - 1) * lost))
 
 
-def largest_quantile(level: float, R: np.ndarray) -> float:
-    """Return c with P(max |z_i| < c) = level for normal z with correlations R, (p, p).
+def largest_quantile(level: float, rows: np.ndarray, V: np.ndarray) -> float:
+    """Return c with P(max |z_i| < c) = level for the z values of rows'x, x ~ N(0, V).
 
-    With R = A A' of rank q, z is r A v for a direction v, uniform on the sphere, and an
-    independent r, whose square is chi-square with q degrees of freedom. So P is the
-    mean over v of P(r < c / max |A v|). A lattice rule computes it, and the secant
-    method finds c, which has about three correct digits.
+    With the correlations A A' of these p values, of rank q, z is r A v for a direction
+    v, uniform on the sphere, and an independent r, whose square is chi-square with q
+    degrees of freedom. So P is the mean over v of P(r < c / max |A v|). A lattice rule
+    computes it, and the secant method finds c, which has about three correct digits.
+
+    Parameters
+    ----------
+    level : float
+    rows : (p, d) array
+        None of them has variance 0.
+    V : (d, d) array
     """
-    size, axes = np.linalg.eigh(R)
-    held = size > _SINGULAR * size[-1]
-    A = axes[:, held] * np.sqrt(size[held])
+    error = np.sqrt(np.diagonal(V))
+    unit = np.where(error > 0, error, 1.0)
+    size, axes = np.linalg.eigh(V / np.outer(unit, unit))
+    A = (rows * unit) @ (axes * np.sqrt(np.maximum(size, 0.0)))
     A /= np.sqrt((A * A).sum(axis=1, keepdims=True))
+    left, size, _ = np.linalg.svd(A, full_matrices=False)
+    held = size > _SINGULAR * size[0]
+    A = left[:, held] * size[held]
     p, q = A.shape
     # c lies between its values for one variable and for p independent ones (Sidak).
     a, b = normal_margin(level), normal_margin(level ** (1 / p))
@@ -112,8 +123,8 @@ def largest_quantile(level: float, R: np.ndarray) -> float:
         return a
     steps = np.sqrt(_primes(q + q % 2))
     largest = np.empty(_LATTICE)
-    for rows in strips(_LATTICE, max(1, _ENTRIES // p)):
-        place = np.arange(rows.start + 1, rows.stop + 1)[:, None] * steps % 1
+    for some in strips(_LATTICE, max(1, _ENTRIES // p)):
+        place = np.arange(some.start + 1, some.stop + 1)[:, None] * steps % 1
         first, second = np.split(place, 2, axis=1)
         # Two normal variables of two uniform ones (Box, Muller 1958), of which the
         # first is folded, so that the integrand is periodic.
@@ -121,7 +132,8 @@ def largest_quantile(level: float, R: np.ndarray) -> float:
         angle = 2 * math.pi * second
         v = np.hstack([radius * np.cos(angle), radius * np.sin(angle)])[:, :q]
         length = np.sqrt((v * v).sum(axis=1))
-        largest[rows] = np.abs(v @ A.T).max(axis=1) / length
+        z = v @ A.T
+        largest[some] = np.maximum(z.max(axis=1), -z.min(axis=1)) / length
 
     def inside(c: float) -> float:
         return 1 - float(chi2_tails((c / largest) ** 2, q).mean())

@@ -406,8 +406,7 @@ def simultaneous_band(model: Any, X: MatrixLike, level: float = 0.95) -> Table:
     error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", moved, V, moved), 0.0))
     c, at = 0.0, error > 0
     if at.any():
-        unit = moved[at] / error[at][:, None]
-        c = largest_quantile(level, unit @ V @ unit.T)
+        c = largest_quantile(level, moved[at], V)
     return Table(
         {
             "row": np.arange(len(rows)),
@@ -474,7 +473,7 @@ def simultaneous_intervals(model: Any, level: float = 0.95) -> Table:
             "thresholds, and this model has none"
         )
     error = np.sqrt(np.diagonal(V))
-    c = largest_quantile(level, V / np.outer(error, error))
+    c = largest_quantile(level, np.eye(b.size), V)
     return Table(
         {
             "name": np.array(model.predictor.coef_names, dtype=str),
