@@ -110,9 +110,8 @@ def programs(draw, max_n=9, max_T=4, ridge=(0.0, 1e-6, 1.0)):
         slopes[1] = slopes[0]  # without kinks
     curvature = np.zeros(T)
     if draw(st.booleans()):
-        curvature = draw(
-            hnp.arrays(np.float64, T, elements=st.sampled_from([0.2, 1.0, 3.0]))
-        )
+        curve = st.sampled_from([0.2, 1.0, 3.0])
+        curvature = draw(hnp.arrays(np.float64, T, elements=curve))
     p = Program(K, lo, hi, slopes.min(axis=0), slopes.max(axis=0), curvature)
     part = draw(hnp.arrays(np.float64, (T, n), elements=st.sampled_from([0, 0.3, 1])))
     start = part * np.where(draw(st.booleans()), lo, hi)

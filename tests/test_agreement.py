@@ -96,9 +96,8 @@ def test_pairs_are_counted(case):
 def test_weights_are_frequencies_and_scores_are_ranked(case, metric):
     a, s, w = case
     once = confidence_interval(a, s, metric, labels=range(7), sample_weight=w)
-    many = confidence_interval(
-        np.repeat(a, w), np.repeat(s, w), metric, labels=range(7)
-    )
+    copied = np.repeat(a, w), np.repeat(s, w)
+    many = confidence_interval(*copied, metric, labels=range(7))
     assert once == within(many, abs=1e-9, nan_ok=True)
     if metric != "kappa":
         labels = np.array(list("gcfbeda"))

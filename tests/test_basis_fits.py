@@ -191,9 +191,8 @@ def _by_columns(model, X):
 def test_a_callback_that_stops_a_fit_ends_all_its_problems():
     """Problems that were not begun are stopped as well, and not out of time."""
     X, y = sample(600, r=4)
+    given = {"basis": 20, "rng": 0, "callback": lambda state: True}
     with pytest.warns(ConvergenceWarning, match="the callback returned a true value"):
-        model = ordinal.companions.fit_opbe(
-            X, y, basis=20, rng=0, callback=lambda state: True
-        )
+        model = ordinal.companions.fit_opbe(X, y, **given)
     record = model.convergence
     assert [part.status for part in record.parts] == [record.status] * 4

@@ -24,9 +24,7 @@ def test_a_map_that_is_written_to_between_passes(tmp_path):
     rows = problem.X
     np.testing.assert_array_equal(rows[:SPAN], X[:SPAN])
     for read in (lambda: rows[SPAN:], lambda: list(rows.chunks())):
-        with pytest.raises(
-            ValueError, match="X yielded other features in rows 8192 to 1"
-        ):
+        with pytest.raises(ValueError, match="X yielded other features in rows 8192"):
             read()
 
 

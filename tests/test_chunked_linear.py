@@ -11,6 +11,7 @@ from sources import Cut, mapped
 import ordinal
 from ordinal._cumulative.fitting import likelihood_of
 from ordinal._cumulative.rowwise import ChunkedLikelihood
+from ordinal.exceptions import CollinearColumnsWarning, ConvergenceWarning
 
 N = 2 * CHUNK + 777
 SAME = 1e-10  # relative: sums over other groups of rows round in other ways
@@ -159,18 +160,14 @@ def test_evaluations_are_those_of_rows_in_memory(ranks, nominal):
 def test_columns_that_others_determine_are_left_out(rows):
     X, y = rows
     X = np.column_stack([X, X[:, 0] - 2 * X[:, 1], np.full(N, 3.0)])
-    with pytest.warns(
-        ordinal.exceptions.CollinearColumnsWarning, match="'x5' is a combination"
-    ):
+    with pytest.warns(CollinearColumnsWarning, match="'x5' is a combination"):
         whole = ordinal.fit_pom(X, y)
-    with pytest.warns(
-        ordinal.exceptions.CollinearColumnsWarning, match="'x6' is constant"
-    ):
+    with pytest.warns(CollinearColumnsWarning, match="'x6' is constant"):
         model = ordinal.fit_pom(Cut([99], X, y), None)
     assert model.predictor.dropped == whole.predictor.dropped == ("x5", "x6")
     assert_near(model, whole)
     sparse = scipy.sparse.csr_array(X)
-    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
+    with pytest.warns(CollinearColumnsWarning):
         model = ordinal.fit_pom(Cut([99], sparse, y), None)
     assert model.predictor.dropped == ("x5", "x6")
     with pytest.raises(ValueError, match="nominal must name columns whose effects"):
@@ -183,14 +180,10 @@ def test_columns_that_others_determine_are_left_out(rows):
 def test_separated_ranks_are_certified(complete, nominal, rows):
     X, y = rows[0][: CHUNK + 100].copy(), rows[1][: CHUNK + 100]
     X[:, 3] = y + 0.1 * np.tanh(X[:, 3]) if complete else (y == 4) * (X[:, 3] > 1)
-    with pytest.warns(
-        ordinal.exceptions.ConvergenceWarning, match="separate ranks without"
-    ):
+    with pytest.warns(ConvergenceWarning, match="separate ranks without"):
         whole = ordinal.fit_pom(X, y, nominal=nominal)
     source = Cut(range(900, len(y), 900), X, y)
-    with pytest.warns(
-        ordinal.exceptions.ConvergenceWarning, match="separate ranks without"
-    ):
+    with pytest.warns(ConvergenceWarning, match="separate ranks without"):
         model = ordinal.fit_pom(source, None, nominal=nominal)
     assert model.convergence.status is ordinal.models.Status.SEPARATED
     separated = model.statistics.separated.tolist()
@@ -227,8 +220,6 @@ def test_ranks_that_pool_and_columns_far_from_0(name, rows):
 def test_separated_ranks_are_seen_by_lit_and_lat(name, rows):
     X, y = rows[0].copy(), rows[1]
     X[:, 2] = y
-    with pytest.warns(
-        ordinal.exceptions.ConvergenceWarning, match="separate ranks without"
-    ):
+    with pytest.warns(ConvergenceWarning, match="separate ranks without"):
         model = THRESHOLDED[name](Cut([99], X, y), None, l2=0.0)
     assert 2 in model.separated

@@ -112,9 +112,8 @@ def test_cross_conformal(rows, mapped):
     X, y = rows
     w = 1.0 + np.arange(N) % 3
     source = Cut([100, 5000], X, y, w)
-    whole = ordinal.cross_conformal(
-        ordinal.fit_svorim, X, y, sample_weight=w, cv=2, **OPTIONS
-    )
+    given = {"sample_weight": w, "cv": 2, **OPTIONS}
+    whole = ordinal.cross_conformal(ordinal.fit_svorim, X, y, **given)
     of_map = partial(ordinal.cross_conformal, ordinal.fit_svorim, mapped, y)
     for found in (
         ordinal.cross_conformal(ordinal.fit_svorim, source, None, cv=2, **OPTIONS),

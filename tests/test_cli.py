@@ -344,9 +344,7 @@ def test_compare_draws_its_errors(run, tmp_path, data, suffix):
     assert picture.read_bytes().startswith(start)
 
 
-def test_a_picture_that_cannot_be_is_found_before_the_work(
-    run, monkeypatch, tmp_path, data
-):
+def test_a_picture_that_cannot_be_is_found_first(run, monkeypatch, tmp_path, data):
     def never(*_, **__):
         raise AssertionError
 
@@ -493,9 +491,7 @@ def test_a_model_to_standard_output_is_alone_there(tmp_path, data):
     assert ordinal.load(tmp_path / "m.npz").feature_names == ("east", "north")
 
 
-def test_an_output_that_cannot_be_is_found_before_the_work(
-    run, monkeypatch, tmp_path, data
-):
+def test_an_output_that_cannot_be_is_found_first(run, monkeypatch, tmp_path, data):
     def never(*_):
         raise AssertionError
 

@@ -334,9 +334,8 @@ def test_levels_have_the_type_and_order_of_their_labels(labels):
 def test_colons_in_labels_do_not_merge_combinations():
     judge = WINE["judge"].astype(str)
     odd = WINE["judge"].astype(int) % 2 == 1
-    table = WINE.assign(
-        a=np.where(odd, "x:y", "x"), b=np.where(odd, "z", "y:z"), judge=judge
-    )
+    a, b = np.where(odd, "x:y", "x"), np.where(odd, "z", "y:z")
+    table = WINE.assign(a=a, b=b, judge=judge)
     model = ordinal.fit_clmm("rating ~ temp + contact + (1 | a:b)", table)
     assert model.random[0].levels.tolist() == [r"x:y\:z", r"x\:y:z"]
     table = table.assign(odd=odd)

@@ -218,9 +218,8 @@ def test_averages_are_means_of_predictions(kind, effects):
         known["groups"] = {k: v + (np.arange(len(X)) % 2) for k, v in groups.items()}
     offset = np.linspace(-0.2, 0.3, len(X))
     P = model.predict_proba(X, effects=effects, offset=offset, **known)
-    found = model.predictions(
-        X, effects=effects, offset=offset, sample_weight=weight, **known
-    )
+    given = {"effects": effects, "offset": offset, "sample_weight": weight}
+    found = model.predictions(X, **given, **known)
     assert_allclose(found["estimate"], weight @ P / weight.sum(), atol=1e-12)
     slope = model.marginal_effects(X[:7], effects=effects, **{
         k: {n: v[:7] for n, v in g.items()} for k, g in known.items()

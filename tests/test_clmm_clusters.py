@@ -68,9 +68,8 @@ def test_scores_are_differences_of_the_likelihoods_of_clusters(name, threshold, 
     loss = MixedLikelihood(design, "logit", terms, nodes, 1, weight, **rows_of)
     theta = np.random.default_rng(2).uniform(0.3, 0.8, sum(t.free.sum() for t in terms))
     alpha = [-1, 0.2, 1.1] if threshold == "flexible" else [-1, 1.1]
-    x = np.concatenate(
-        [alpha, [0.05] * len(alpha), [0.3, -0.2, *(0.1 for _ in scale)], theta]
-    )
+    beta = [0.3, -0.2, *(0.1 for _ in scale)]
+    x = np.concatenate([alpha, [0.05] * len(alpha), beta, theta])
     scores = loss.scores(x, cluster, CLUSTERS)
     assert_allclose(-scores.sum(axis=0), loss.value_and_gradient(x)[1], rtol=1e-9)
     for c in range(CLUSTERS):

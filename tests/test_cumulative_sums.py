@@ -43,9 +43,8 @@ def test_the_pass_gives_the_sums_of_the_rows(link, threshold, nominal, scale):
         assert_allclose(got.value, exact.value, rtol=1e-12)
         assert_allclose(got.gradient, exact.gradient, rtol=0, atol=1e-12)
         size = np.abs(exact.hessian.dense()).max()
-        assert_allclose(
-            got.hessian.dense(), exact.hessian.dense(), rtol=0, atol=1e-12 * size
-        )
+        H, expected = got.hessian.dense(), exact.hessian.dense()
+        assert_allclose(H, expected, rtol=0, atol=1e-12 * size)
         threads = Likelihood(design, link, 0.1, 3).at(x)
         assert threads.value == got.value
         assert_array_equal(threads.gradient, got.gradient)

@@ -260,9 +260,8 @@ def test_predictions_of_blocks_are_those_of_all_rows(model, tmp_path):
         labels = list(data.predictions(model, rows))
         np.testing.assert_array_equal(np.concatenate(labels), model.predict(X))
         proba = list(data.predictions(model, rows, proba=True))
-        np.testing.assert_allclose(
-            np.concatenate(proba), model.predict_proba(X), rtol=1e-12
-        )
+        P = np.concatenate(proba)
+        np.testing.assert_allclose(P, model.predict_proba(X), rtol=1e-12)
     assert [len(part) for part in data.predictions(model, stored)] == [8192, 2308]
 
 

@@ -69,9 +69,7 @@ def test_public_functions_name_related_functions_that_exist():
                 continue
             seen.add(item)
             doc = inspect.getdoc(item) or ""
-            section = re.search(
-                r"^See Also\n-{8}\n((?:.+(?:\n|$))+)", doc, re.MULTILINE
-            )
+            section = re.search(r"^See Also\n-{8}\n((?:.+(?:\n|$))+)", doc, re.M)
             assert section, f"{name} has no section See Also"
             related = re.findall(r"^([\w.]+) : ", section[1], re.MULTILINE)
             assert related, name
@@ -93,9 +91,7 @@ def test_public_functions_name_related_functions_that_exist():
     ],
     ids=page_name,
 )
-def test_examples_in_pages_run_and_print_what_they_show(
-    page, tmp_path, monkeypatch, capsys
-):
+def test_examples_in_pages_print_what_they_show(page, tmp_path, monkeypatch, capsys):
     """A text block right after an example shows all that the example prints."""
     monkeypatch.chdir(tmp_path)
     session: dict = {}  # blocks follow each other, as a reader would type them

@@ -61,18 +61,15 @@ def test_the_error_is_that_of_fits_without_an_observation(weight):
 
 
 def test_the_ridge_has_the_least_error_of_a_grid():
-    model = ordinal.companions.fit_elmor(
-        X60, Y60, n_hidden=20, sample_weight=WEIGHT, tol=1e-3
-    )
+    given = {"n_hidden": 20, "sample_weight": WEIGHT}
+    model = ordinal.companions.fit_elmor(X60, Y60, tol=1e-3, **given)
     H = model.hidden(X60)
     near = [left_out_error(H, Y60, WEIGHT, model.ridge * f) for f in (0.9, 1.0, 1.1)]
     assert near[1] < min(near[0], near[2])
     unit = model.ridge * 10.0 ** np.arange(-4, 5)
     least = min(left_out_error(H, Y60, WEIGHT, u) for u in unit)
     assert model.loo_error <= least * (1 + 1e-12)  # one of them is the ridge itself
-    rough = ordinal.companions.fit_elmor(
-        X60, Y60, n_hidden=20, sample_weight=WEIGHT, tol=0.5
-    )
+    rough = ordinal.companions.fit_elmor(X60, Y60, tol=0.5, **given)
     assert abs(np.log(rough.ridge / model.ridge)) < 0.5
     assert rough.convergence.violation <= 0.5
 
@@ -114,9 +111,8 @@ def test_the_link_is_fitted_to_what_is_left_out():
     not."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 3)), rng.integers(0, 3, 80)
-    model = ordinal.companions.fit_elmor(
-        X, y, ridge=1e-5, n_hidden=60, probability=True
-    )
+    given = {"ridge": 1e-5, "n_hidden": 60, "probability": True}
+    model = ordinal.companions.fit_elmor(X, y, **given)
     assert (model.predict(X) == y).mean() > 0.75
     share = np.bincount(y) / 80
     assert np.abs(model.predict_proba(X) - share).mean() < 0.15

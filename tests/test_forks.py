@@ -15,9 +15,7 @@ from strategies import sample
 
 import ordinal
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(os, "fork"), reason="no fork on this system"
-)
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 SECONDS = 300  # after which a child hangs
 
 

@@ -569,9 +569,7 @@ def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
     ],
     ids=str,
 )
-def test_the_memory_that_is_said_to_be_needed_is_what_a_fit_takes(
-    n, inference, options, said
-):
+def test_the_memory_that_is_asked_for_is_what_a_fit_takes(n, inference, options, said):
     """Beside a constant that of few rows would be most of it."""
     X, y = sample(n, 3)
     tracemalloc.start()

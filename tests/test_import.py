@@ -89,9 +89,7 @@ def test_names_are_those_of_the_modules_that_the_table_says(within):
         ("ordinal.models", "PomModel", "ordinal.linear"),
     ],
 )
-def test_an_import_loads_a_handful_of_modules_and_a_name_one_method(
-    module, name, loaded
-):
+def test_an_import_loads_few_modules_and_a_name_one_method(module, name, loaded):
     out = printed(
         LOADED
         + f"""

@@ -375,9 +375,8 @@ def test_estimators_and_tools_of_scikit_learn_take_intervals(name):
     y, make = RankIntervals(lower, upper), getattr(ordinal.sklearn, name)
     fit = {"POM": ordinal.fit_pom, "SVORIM": ordinal.fit_svorim}[name]
     found, own = make().fit(X, y), fit(X, y)
-    assert_allclose(
-        found.model_.decision_function(X), own.decision_function(X), atol=1e-3
-    )
+    f, g = found.model_.decision_function(X), own.decision_function(X)
+    assert_allclose(f, g, atol=1e-3)
     assert found.score(X, y) == -metrics.mae(y, found.predict(X))
     # Rows written twice are rows of weight 2, in whatever order.
     twice, w = np.r_[119:-1:-1, :60], np.arange(120) < 60
@@ -414,9 +413,8 @@ def test_clones_of_a_decomposition_learn_from_the_intervals_on_one_side():
 
 def test_a_formula_names_the_columns_of_the_ends():
     X, lower, upper = coarse()
-    table = pd.DataFrame(X, columns=["a", "b"]).assign(
-        first=lower, **{"the last": upper}
-    )
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "first": lower})
+    table["the last"] = upper
     formula = "RankIntervals(first, `the last`) ~ a + b"
     open_ended = table.assign(**{"the last": table["the last"].where(upper < 5)})
     plain = ordinal.fit_pom(X, RankIntervals(lower, upper))

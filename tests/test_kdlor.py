@@ -157,9 +157,7 @@ def test_a_long_path_is_that_of_one_set_of_eigenvectors(monkeypatch):
         assert_allclose(f, g, atol=1e-13 / one.ridge * scale)
         assert_allclose(model.dual, one.dual, atol=1e-13 / one.ridge)
         assert model.convergence.rel_gap <= 1e-13 / one.ridge
-    with pytest.raises(
-        ValueError, match=r"^ridge must be larger, or the kernel is not"
-    ):
+    with pytest.raises(ValueError, match=r"^ridge must be larger, or the kernel is"):
         path_of(fit_kdlor).fit(
             kernels.Linear()(X, X) - 9 * np.eye(60), Y,
             [{"ridge": u} for u in ridges], kernel="precomputed",
@@ -212,9 +210,7 @@ def test_a_kernel_that_is_not_semi_definite_is_refused():
     def kernel(A, B):
         return -(A @ B.T)
 
-    with pytest.raises(
-        ValueError, match=r"^ridge must be larger, or the kernel is not"
-    ):
+    with pytest.raises(ValueError, match=r"^ridge must be larger, or the kernel is"):
         fit_kdlor(X, Y, kernel=kernel)
     for bad in (0, -1.0, np.nan, np.inf, "x"):
         with pytest.raises((ValueError, TypeError), match=r"^ridge must be"):

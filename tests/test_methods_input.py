@@ -602,9 +602,7 @@ def test_probability_is_a_flag(method, value, calls):
     ids=repr,
 )
 @which(takes="class_weight")
-def test_class_weights_that_make_no_sense_are_refused(
-    method, value, error, message, calls
-):
+def test_class_weights_without_sense_are_refused(method, value, error, message, calls):
     with pytest.raises(error, match=message):
         method(*two_rows(method), class_weight=value, **watched(method, calls))
     assert calls == []

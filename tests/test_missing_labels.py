@@ -213,9 +213,8 @@ def test_comparisons_and_prediction_sets():
     assert a.notes()[-1] == "Left out: 5 rows without a label."
     assert "Left out" not in repr(b)
     assert a.best.n_missing_labels == GONE.size
-    sets = ordinal.cross_conformal(
-        "pom", X, Y, 0.8, groups=GROUP, missing_labels="drop"
-    )
+    drop = {"groups": GROUP, "missing_labels": "drop"}
+    sets = ordinal.cross_conformal("pom", X, Y, 0.8, **drop)
     own = ordinal.cross_conformal("pom", X[KEEP], Y[KEEP], 0.8, groups=GROUP[KEEP])
     assert_array_equal(sets.scores, own.scores)
     assert sets.model.n_missing_labels == GONE.size
