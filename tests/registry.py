@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -519,6 +520,8 @@ TYPICAL = {
     "npsvor", "svorim-basis", "gpor-laplace", "pom", "nnpom", "xofm-lbfgs", "boosting",
 }  # fmt: skip
 SIMILAR = pytest.mark.slow("one method of each kind is fast")
+# The tests of a wheel run without it (test-requires in pyproject.toml).
+TREES = pytest.mark.skipif(not find_spec("lightgbm"), reason="needs lightgbm")
 
 
 def which(fast: Collection[str] = TYPICAL, **wanted: Any) -> Any:
@@ -553,7 +556,8 @@ def those(chosen: Iterable[Method], fast: Collection[str] = TYPICAL) -> Any:
 
 def marks_of(method: Method, fast: Collection[str] = TYPICAL) -> Any:
     """Return the marks of a test that is slow unless the method's name is in `fast`."""
-    return () if method.name in fast else SIMILAR
+    marks = [] if method.name in fast else [SIMILAR]
+    return [*marks, TREES] if method.name == "boosting" else marks
 
 
 def registered(fast: Collection[str] = TYPICAL) -> list[Any]:
