@@ -48,18 +48,6 @@ def test_columns_get_mean_0_and_deviation_1(X):
     assert np.all((np.abs(Z.std(axis=0) - 1) <= tol) | constant)
 
 
-@given(
-    arrays(np.float64, (6, 2), elements=st.floats(-100, 100)),
-    st.lists(st.integers(0, 3), min_size=6, max_size=6).filter(any),
-)
-def test_weight_is_a_repeat_count(X, w):
-    # Keep clear of the rule for constants, which rounding of a mean might tip.
-    X = np.round(X, 3)
-    a, b = Standardizer.fit(X, w), Standardizer.fit(np.repeat(X, w, axis=0))
-    assert_allclose(a.mean, b.mean, rtol=1e-12, atol=1e-12)
-    assert_allclose(a.scale, b.scale, rtol=1e-9)
-
-
 @pytest.mark.parametrize(
     "column",
     [
@@ -156,17 +144,6 @@ def test_bins_are_closed_on_the_right(edges, v):
         assert outer[rank - 1] < value <= outer[rank]
 
 
-@given(
-    st.lists(st.floats(-HUGE, HUGE), min_size=2, max_size=40, unique=True), st.data()
-)
-def test_distinct_values_fill_equal_frequency_bins_equally(v, data):
-    n_bins = data.draw(st.integers(2, len(v)))
-    ranks = Binning.equal_frequency(v, n_bins).transform(v)
-    count = np.bincount(ranks, minlength=n_bins + 1)[1:]
-    assert count.size == n_bins
-    assert count.max() - count.min() <= 1
-
-
 @given(vectors, st.integers(2, 8))
 def test_equal_frequency_bins_are_all_used_or_refused(v, n_bins):
     try:
@@ -174,7 +151,7 @@ def test_equal_frequency_bins_are_all_used_or_refused(v, n_bins):
     except ValueError as error:
         k = int(str(error).split("only ")[1].split()[0])
         assert 1 <= k < n_bins
-        assert k <= np.unique(v).size
+        assert k <= np.unique(v).size < max(v.size, n_bins)  # not of distinct values
     else:
         assert set(binning.transform(v)) == set(range(1, n_bins + 1))
         # the definition: k / n_bins of the values do not exceed edge k, but would

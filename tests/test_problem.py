@@ -250,20 +250,13 @@ def test_canonical_matrices_are_shared_and_entries_behind_the_last_row_dropped()
     a = read_features(X)
     assert np.shares_memory(a.data, X.data)
     assert X.data.flags.writeable
-    for array in (a.data, a.indices, a.indptr):
-        assert not array.flags.writeable
+    for same in (a, copy.deepcopy(a), pickle.loads(pickle.dumps(a))):
+        assert_array_equal(same.dense(), np.eye(3))
+        for array in (same.data, same.indices, same.indptr):
+            assert not array.flags.writeable
     assert not np.shares_memory(a.rows(slice(None)).data, X.data)
     X = replace(GOOD, data=[1, 2, 3, np.nan], indices=[0, 1, 1, 99])
     assert_array_equal(read_features(X).dense(), [[1, 2], [0, 3]])
-
-
-@pytest.mark.parametrize(
-    "clone", [copy.deepcopy, lambda a: pickle.loads(pickle.dumps(a))]
-)
-def test_copies_of_a_sparse_matrix_are_read_only(clone):
-    a = clone(read_features(sparse.csr_array(np.eye(3))))
-    assert_array_equal(a.dense(), np.eye(3))
-    assert not a.data.flags.writeable
 
 
 @dataclass
@@ -352,13 +345,6 @@ def test_rng_is_a_seed_or_a_generator():
     rng = np.random.default_rng(3)
     assert resolve_rng(rng) is rng  # and so it continues
     assert isinstance(resolve_rng(None), np.random.Generator)
-
-
-@pytest.mark.parametrize(
-    "rng",
-    [-1, True, 1.0, "3", [1], np.random.RandomState(0)],
-    ids=["negative", "bool", "float", "str", "list", "RandomState"],
-)
-def test_other_values_are_not_rngs(rng):
-    with refused(ValueError, "rng must be None, an integer >= 0 or a numpy Generator"):
-        resolve_rng(rng)
+    for bad in (-1, True, 1.0, "3", [1], np.random.RandomState(0)):
+        with refused(ValueError, "rng must be None, an integer >= 0 or a numpy Gener"):
+            resolve_rng(bad)

@@ -91,11 +91,8 @@ def test_predictions_are_those_of_a_fit_to_scaled_columns(name, d):
     coding = TablePreprocessor(drop_first=first).fit(d)
     Z = pd.DataFrame(coding.transform(d), columns=coding.feature_names_out)
     assert getattr(model, "predictor", model).column_names == coding.feature_names_out
-    other = {}
-    if name == "nominal":
-        g = [c for c in Z.columns if c.startswith("g")]
-        other["nominal"] = g
-    scaled = fit(Z, Y, **other)
+    g = [c for c in Z.columns if c.startswith("g")]
+    scaled = fit(Z, Y, **({"nominal": g} if name == "nominal" else {}))
     if hasattr(model, "cumulative_proba"):
         assert_allclose(model.predict_proba(d), scaled.predict_proba(Z), atol=1e-6)
     scale = coding.standardizer.scale[
@@ -157,33 +154,21 @@ def test_references_and_terms_have_the_names_of_the_table():
     model = ordinal.fit_pom(GAPS, Y, preprocess=HOW, reference={"g": "c"})
     assert "g[a]" in model.coef_names
     assert "g[c]" not in model.coef_names
-    assert inference.drop1(model)["name"].tolist() == [
-        "none",
-        "age",
-        "ill",
-        "g",
-        "size",
-    ]
-    assert inference.drop1(model)["dof"].tolist()[1:4] == [
-        2,
-        1,
-        3,
-    ]  # with the marks of gaps
+    found = inference.drop1(model)
+    assert found["name"].tolist() == ["none", "age", "ill", "g", "size"]
+    assert found["dof"].tolist()[1:4] == [2, 1, 3]  # with the marks of gaps
     with pytest.raises(ValueError, match="names 'age', which is not a categorical"):
         ordinal.fit_pom(GAPS, Y, preprocess=HOW, reference={"age": "c"})
-    assert len(inference.augment(model)["age"]) == N
-    assert (
-        np.isnan(inference.augment(model)["age"].astype(float)).sum()
-        == GAPS["age"].isna().sum()
-    )
+    age = inference.augment(model)["age"].astype(float)
+    assert len(age) == N
+    assert np.isnan(age).sum() == GAPS["age"].isna().sum()
     found = ordinal.select(
         partial(ordinal.fit_pom, nominal=["g"]), GAPS, Y,
         search={"l2": [0.01, 0.1]}, cv=2,
     )  # fmt: skip
     assert not found.failures
-    assert (
-        found.model.predictor.nominal.size == 3
-    )  # two categories and the mark of gaps
+    # two categories and the mark of gaps
+    assert found.model.predictor.nominal.size == 3
 
 
 def test_a_linear_model_of_other_columns_says_so():
