@@ -87,6 +87,47 @@ def test_the_fast_pairwise_sum_is_the_double_loop(ranks, data, tau):
     assert_allclose(slope, expected_slope, rtol=1e-12, atol=scale)
 
 
+@given(xofm_cases(), st.integers(0, 99))
+def test_the_gradient_is_that_of_differences(case, seed):
+    model = fit(case, max_iter=1)
+    rows, y = trained(case)
+    layout = Layout.from_knots(model.breakpoints, model.categories, model.monotone < 0)
+    phi, feature = encode(model, rows)
+    codes = np.array(rows, dtype=float)
+    for j, labels in enumerate(model.categories):
+        if labels is not None:
+            codes[:, j] = np.where(
+                np.isnan(rows[:, j]), np.nan, np.searchsorted(labels, rows[:, j])
+            )
+    weight = case.weight[case.weight > 0]
+    order = np.argsort(y, kind="stable")
+    part = LocatedRows(*layout.locate(codes[order]), y[order], weight[order])
+    rng = np.random.default_rng(seed)
+    W = packed(rng.normal(size=model.u.size), rng.normal(size=model.V.shape))
+    k = case.n_factors
+    penalty = np.append(0.07, np.full(W.shape[1] - 1, 0.03))
+    bounds = Bounds.from_signs(layout, np.zeros(rows.shape[1]))
+    objective = Objective(layout, PairLoss(part, case.tau, 1), bounds, penalty)
+
+    def value(W):
+        U = [xofm_score(row, feature, W[:, 0], W[:, 1 : 1 + k]) for row in phi]
+        loss, _, M = xofm_pairs(U, y, weight, case.tau)
+        return loss / M + (penalty * W**2).sum()
+
+    at, gradient = objective.at(W)
+    assert_allclose(at, value(W), rtol=1e-11)
+    assert not gradient[:, 1 + k :].any()
+    direction = np.where(np.arange(W.shape[1]) <= k, rng.normal(size=W.shape), 0)
+    shares = np.array([1, -8, 8, -1]) / 12
+    for h in (1e-4, 1e-6):  # the first passes more margins, the second rounds more
+        ends = [value(W + t * h * direction) for t in (-2, -1, 1, 2)]
+        slope = shares @ ends / h
+        if np.isclose((gradient * direction).sum(), slope, rtol=1e-6, atol=1e-7):
+            break
+    else:
+        raise AssertionError((gradient * direction).sum(), slope)
+
+
 @given(
     hnp.arrays(np.float64, st.integers(1, 20), elements=st.integers(-4, 4)),
     st.integers(1, 6),
