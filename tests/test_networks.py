@@ -212,13 +212,9 @@ def test_the_best_of_several_starts_is_kept():
     X, y = sample(90, 4, noise=2.0)
     options = {"n_hidden": 4, "l2": 1e-3}
     rng = np.random.default_rng(5)
-    ends = [
-        ordinal.companions.fit_nnpom(X, y, rng=rng, **options).convergence
-        for _ in range(4)
-    ]
-    several = ordinal.companions.fit_nnpom(
-        X, y, rng=5, n_starts=4, **options
-    ).convergence
+    fit = ordinal.companions.fit_nnpom
+    ends = [fit(X, y, rng=rng, **options).convergence for _ in range(4)]
+    several = fit(X, y, rng=5, n_starts=4, **options).convergence
     values = [c.primal for c in ends]
     assert max(values) > min(values) + 1e-3  # they do end in several places
     assert several.primal == min(values)

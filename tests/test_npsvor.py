@@ -213,9 +213,7 @@ ADMM_TIGHT = {
 def test_admm_is_the_papers_algorithm(case, rho, start, n_steps):
     options = {"solver": "admm", "rho": rho, "e_abs": 1e-3, "e_rel": 1e-3}
     options |= {"start": start, "n_steps": n_steps, "max_iter": 5000}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model, g = fitted(case, "precomputed", **options)
+    model, g = fitted(case, "precomputed", **options)
     average, _ = fitted(case, "precomputed", intercept="average", **options)
     c = by_rank(model)
     assert c.tol == 1.0

@@ -126,9 +126,8 @@ def test_rows_and_averages_have_errors_by_differences(name, kind):
     G = slopes(lambda v: mean(moved(model, v)), x, 1e-5)
     expected = errors(model, G)
     if kind == "quantile":
-        expected = errors_of_quantiles(
-            model, lambda m: weight @ m.predict_proba(rows) / weight.sum()
-        )
+        share = weight / weight.sum()
+        expected = errors_of_quantiles(model, lambda m: share @ m.predict_proba(rows))
     assert_allclose(found["standard_error"], expected, rtol=1e-5, atol=1e-9)
 
 
@@ -153,14 +152,8 @@ GROUP = np.arange(150) % 15
 def mixed(family):
     noise = np.random.default_rng(1).logistic(size=165)
     y = np.digitize(X[:, 0] + noise[:150] + noise[150:][GROUP], [-1, 0, 1])
-    return ordinal.fit_clmm(
-        X[:, :2],
-        y,
-        groups={"g": GROUP},
-        slopes={"g": [0]},
-        family=family,
-        n_quadrature=1,
-    )
+    terms = {"groups": {"g": GROUP}, "slopes": {"g": [0]}}
+    return ordinal.fit_clmm(X[:, :2], y, **terms, family=family, n_quadrature=1)
 
 
 @pytest.mark.parametrize("family", ["cumulative", "stopping"])
@@ -175,14 +168,10 @@ def test_each_row_of_a_mixed_model_is_the_average_of_this_row(family, effects):
         ]
         if not effects.startswith("known"):
             given = [{}] * 5
-        all_rows = model.predictions(
-            X[:4, :2], kind=kind, each=True, effects=effects, **given[0]
-        )
+        how = {"kind": kind, "effects": effects}
+        all_rows = model.predictions(X[:4, :2], each=True, **how, **given[0])
         one = [
-            model.predictions(
-                X[k : k + 1, :2], kind=kind, effects=effects, **given[k + 1]
-            )
-            for k in range(4)
+            model.predictions(X[k : k + 1, :2], **how, **given[k + 1]) for k in range(4)
         ]
         for column in ("estimate", "standard_error", "lower", "upper"):
             expected = np.concatenate([table[column] for table in one])
@@ -311,25 +300,18 @@ def test_effects_on_other_scales_are_sums_of_those_on_probabilities():
     assert_allclose(mean["effect"], by_rank @ LABELS)
     beyond = marginal_effects(model, kind="exceedance", at=2.0)
     assert_allclose(beyond["effect"], by_rank[:, 2:].sum(axis=1))
-    numbers = slopes(
-        lambda t: (model.predict_proba(X + t) @ LABELS).mean(keepdims=True),
-        np.zeros(3),
-        1e-5,
-    )
-    assert_allclose(mean["effect"], numbers[0], rtol=1e-6)
+
+    def effect(v, step=1e-3):
+        def value(t):
+            P = moved(model, v).predict_proba(X + t)
+            return (P @ LABELS).mean(keepdims=True)
+
+        return slopes(value, np.zeros(3), step)[0]
+
     x = model.parameters
-
-    def effect(v):
-        there = moved(model, v)
-        return slopes(
-            lambda t: (there.predict_proba(X + t) @ LABELS).mean(keepdims=True),
-            np.zeros(3),
-            1e-3,
-        )[0]
-
-    assert_allclose(
-        mean["standard_error"], errors(model, slopes(effect, x, 1e-3)), rtol=1e-4
-    )
+    assert_allclose(mean["effect"], effect(x, 1e-5), rtol=1e-6)
+    expected = errors(model, slopes(effect, x, 1e-3))
+    assert_allclose(mean["standard_error"], expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

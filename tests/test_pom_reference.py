@@ -14,32 +14,20 @@ def named(record):
     return "-".join([record["set"], record["link"], record["threshold"], *effects])
 
 
-records = pytest.mark.parametrize(
-    "record",
-    [
-        pytest.param(
-            record, marks=pytest.mark.slow("eight of nine records") if i % 9 else ()
-        )
-        for i, record in enumerate(REFERENCE)
-    ],
-    ids=named,
-)
+SLOW = pytest.mark.slow("eight of nine records")
+RECORDS = [
+    pytest.param(record, marks=SLOW if i % 9 else (), id=named(record))
+    for i, record in enumerate(REFERENCE)
+]
 
 
-@records
+@pytest.mark.parametrize("record", RECORDS)
 def test_fit_pom_is_what_R_fits(record):
     rows = SETS[record["set"]]
-    model = ordinal.fit_pom(
-        rows.X,
-        rows.y,
-        link=record["link"],
-        threshold=record["threshold"],
-        nominal=rows.columns(record["nominal"]),
-        scale=rows.columns(record["scale"]),
-        sample_weight=rows.weight,
-        offset=rows.offset,
-        tol=1e-8,
-    )
+    options = {name: record[name] for name in ("link", "threshold")}
+    options |= {name: rows.columns(record[name]) for name in ("nominal", "scale")}
+    options |= {"sample_weight": rows.weight, "offset": rows.offset, "tol": 1e-8}
+    model = ordinal.fit_pom(rows.X, rows.y, **options)
     assert model.convergence.converged
     assert_allclose(model.loglik, record["loglik"], rtol=1e-11)
     error = np.sqrt(np.diag(model.covariance))

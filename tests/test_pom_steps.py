@@ -189,22 +189,18 @@ def test_scale_test_agrees_with_r(model):
 
 
 @pytest.mark.parametrize(
-    ("test", "fits"),
+    ("test", "given", "fits"),
     [
-        (lambda model: inference.scale_test(model), r"scale_test: the fit with scale="),
-        (lambda model: inference.drop1(model), r"drop1: the fit of \["),
-        (
-            lambda model: inference.proportional_odds_test(model, "lr"),
-            "more nominal effects",
-        ),
+        (inference.scale_test, (), "scale_test: the fit with scale="),
+        (inference.drop1, (), r"drop1: the fit of \["),
+        (inference.proportional_odds_test, ("lr",), "more nominal effects"),
     ],
 )
-def test_fits_that_end_early_are_said(model, test, fits, monkeypatch):
+def test_fits_that_end_early_are_said(model, test, given, fits, monkeypatch):
     monkeypatch.setattr("ordinal.inference.fitted._MAX_ITER", 0)
-    with pytest.warns(
-        ordinal.exceptions.ConvergenceWarning, match=f"{fits}.* status max_iter"
-    ):
-        test(model)
+    message = f"{fits}.* status max_iter"
+    with pytest.warns(ordinal.exceptions.ConvergenceWarning, match=message):
+        test(model, *given)
 
 
 def test_wald_tests_are_quadratic_forms(model):
@@ -287,10 +283,8 @@ def test_contrasts_within_levels_agree_with_emmeans(terms):
 
 def test_contrasts_are_differences_of_scores_also_within_another_factor(model, big):
     """Beside covariates, and with no interaction, where all levels agree."""
-    plain, within = (
-        inference.contrasts(model, "Type"),
-        inference.contrasts(model, "Type", within="Cont"),
-    )
+    plain = inference.contrasts(model, "Type")
+    within = inference.contrasts(model, "Type", within="Cont")
     for column in ("estimate", "standard_error", "p_value", "lower"):
         assert_allclose(within[column], np.tile(plain[column], 2), atol=1e-12)
     pair = housing("Infl + Type * Cont")

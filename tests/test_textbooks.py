@@ -3,8 +3,6 @@
 Figures of R are those that tests/reference/outcomes.R prints.
 """
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -129,8 +127,7 @@ def test_the_expected_information_keeps_the_level_with_few_rows_per_rank():
         with pytest.warns(UserWarning, match='needs 21.2 rows per rank: .*"expected"'):
             found = proportional_odds_test(model, method="score")
         shares["score"].append(found["chi2"][0] / 28)
-        with warnings.catch_warnings(action="error"):
-            found = proportional_odds_test(model, method="expected")
+        found = proportional_odds_test(model, method="expected")
         shares["expected"].append(found["chi2"][0] / 28)
         p.append(found["p_value"][0])
     # The mean of 30 shares has the standard deviation sqrt(2 / 28 / 30) = 0.05.
