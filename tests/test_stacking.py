@@ -307,8 +307,13 @@ def test_a_member_that_fails_is_left_out_and_named():
         raise ValueError("no luck")
 
     with pytest.warns(ConvergenceWarning, match="left out fails: .*no luck"):
-        model = fit_stacking(X, y, {"fails": fails, "pom": "pom"}, tune=False)
+        model = fit_stacking(X, np.where(np.arange(len(y)) == 3, np.nan, y),
+                             {"fails": fails, "pom": "pom"}, tune=False,
+                             missing_labels="drop")  # fmt: skip
     assert model.methods == ("pom",)
+    shown = repr(model)
+    assert "not in pool  fails" in shown
+    assert "left out     1 row without a label" in shown
     with pytest.raises(ValueError, match="no luck"):
         fit_stacking(X, y, {"fails": fails}, tune=False)
 

@@ -190,7 +190,7 @@ class StackingModel(Model):
             "fitted; compare estimates the error",
         }
         if self.left_out:
-            lines["left out"] = ", ".join(self.left_out)
+            lines["not in pool"] = ", ".join(self.left_out)
         # With slots, dataclass makes a second class, which super() does not know.
         return lines | super(StackingModel, self)._summary()
 
