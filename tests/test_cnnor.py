@@ -38,6 +38,12 @@ def places(X, tower, width):
     return np.array(out)
 
 
+def tower_of(model):
+    K = np.vstack([model.filters, model.filter_bias])
+    U = np.vstack([model.hidden_weights, model.hidden_bias])
+    return Tower(K, U, model.output_weights)
+
+
 @pytest.mark.parametrize("width", [1, 2, 3, 9])
 def test_the_objective_and_its_slopes(width):
     training = problem(weight=1.0 + np.arange(30) % 3)
@@ -90,11 +96,7 @@ def test_votes_are_the_mean_of_the_relations_to_pairs():
     model = ordinal.companions.fit_cnnor(X, y, **SMALL)
     E = model.places(X)
     assert model.low.shape == model.high.shape == (2, 10, 4)
-    tower = Tower(
-        np.vstack([model.filters, model.filter_bias]),
-        np.vstack([model.hidden_weights, model.hidden_bias]),
-        model.output_weights,
-    )
+    tower = tower_of(model)
     assert_allclose(E, places((X - model.mean) / model.scale, tower, 3), atol=1e-12)
     for k in range(2):
         u = np.array([
@@ -124,11 +126,7 @@ def test_a_converged_fit_has_no_slope():
     start = Tower.drawn(3, 3, 2, 4, 4, rng)
     triplets = Triplets.drawn(training.rank, training.share, 500, rng)
     fun = Relations(training.rows, triplets, start, 1e-3, 1)
-    tower = Tower(
-        np.vstack([model.filters, model.filter_bias]),
-        np.vstack([model.hidden_weights, model.hidden_bias]),
-        model.output_weights,
-    )
+    tower = tower_of(model)
     value, slopes = fun(tower.packed())
     assert model.convergence.converged
     assert_allclose(np.abs(slopes).max(), model.convergence.violation, rtol=1e-6)

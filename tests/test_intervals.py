@@ -108,14 +108,9 @@ def test_intervals_of_one_rank_are_the_plain_fit(options):
 
 @pytest.mark.parametrize(
     ("link", "given"),
-    [
-        ("logit", {}),
-        ("probit", {"nominal": [1]}),
-        ("cloglog", {"scale": [0]}),
-        ("loglog", {"nominal": [1], "scale": [0]}),
-        ("cauchit", {}),
-    ],
-)
+    [("logit", {}), ("probit", {"nominal": [1]}), ("cloglog", {"scale": [0]}),
+     ("loglog", {"nominal": [1], "scale": [0]}), ("cauchit", {})],
+)  # fmt: skip
 def test_the_fit_is_the_maximum_of_a_slow_likelihood(link, given):
     X, lower, upper = coarse()
     rng = np.random.default_rng(1)

@@ -172,12 +172,8 @@ def test_a_column_is_not_a_table():
         (RANK[:, None].tolist(), ": pass one label each$"),
         (np.column_stack([RANK, RANK]), r"\(60, 2\): .* RankIntervals\(a, b\)$"),
     ):
-        for call in (
-            fit_pom,
-            ordinal.fit_svorim,
-            lambda X, y: ordinal.select("pom", X, y),
-            lambda X, y: ordinal.compare(X, y),
-        ):
+        select = partial(ordinal.select, "pom")
+        for call in (fit_pom, ordinal.fit_svorim, select, ordinal.compare):
             with pytest.raises(ValueError, match="y must be 1-dim.*" + remedy):
                 call(X, column)
     with pytest.raises(ValueError, match=r"y_true\['rating'\]"):

@@ -41,15 +41,10 @@ def table():
     ripe, colour = rng.random(N) < 0.4, rng.choice(["blue", "green", "red"], N)
     origin = rng.choice(["far", "near"], N)
     score = size + 0.3 * count + 2 * ripe + (colour == "red") - (origin == "far")
-    frame = pd.DataFrame(
-        {
-            "size": np.where(np.arange(N) % 9 == 4, np.nan, size),
-            "count": count,
-            "ripe": ripe,
-            "colour": np.where(np.arange(N) % 11 == 3, None, colour),
-            "origin": pd.Categorical(origin),
-        }
-    )
+    size = np.where(np.arange(N) % 9 == 4, np.nan, size)
+    colour = np.where(np.arange(N) % 11 == 3, None, colour)
+    frame = pd.DataFrame({"size": size, "count": count, "ripe": ripe, "colour": colour})
+    frame["origin"] = pd.Categorical(origin)
     return frame, np.argsort(np.argsort(score)) * 3 // N
 
 
@@ -127,19 +122,13 @@ DOORS = {
     )
 }  # fmt: skip
 FEW = {"model_of_numbers", "selection", "estimator"}
+SLOW = pytest.mark.slow("the other methods by the same door")
 few_doors = pytest.mark.parametrize(
     "door",
-    [
-        pytest.param(
-            door,
-            marks=()
-            if name in FEW
-            else pytest.mark.slow("the other methods by the same door"),
-        )
-        for name, door in DOORS.items()
-    ],
+    [door if name in FEW else pytest.param(door, marks=SLOW)
+     for name, door in DOORS.items()],
     ids=DOORS,
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -258,16 +247,9 @@ COMMANDS = [name for method in methods() for name in method.variants]
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(
-            name,
-            marks=()
-            if name in ("npsvor", "pom")
-            else pytest.mark.slow("the other methods by the same door"),
-        )
-        for name in COMMANDS
-    ],
-)
+    [name if name in ("npsvor", "pom") else pytest.param(name, marks=SLOW)
+     for name in COMMANDS],
+)  # fmt: skip
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
 def test_the_command_finds_columns_by_name_and_names_those_it_lacks(
     name, tmp_path, capsys
