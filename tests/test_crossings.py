@@ -430,6 +430,8 @@ def test_records_need_names_and_single_values():
         ValueError, match=r"one value per column, .* \[1, 2\] for 'age'"
     ):
         ordinal.fit_pom(numbers, y).predict({"age": [1, 2], "size": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=r"list of records: pass pandas\.DataFrame"):
+        ordinal.fit_pom(numbers.to_dict("records"), y)
     with pytest.raises(ValueError, match="as_frame must be True or False, got 1"):
         model.predict_proba(numbers, as_frame=1)
 

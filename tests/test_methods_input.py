@@ -703,7 +703,7 @@ def test_predictions_of_no_rows_are_empty(method):
     model = method.cut_short(frame, Y40, **probable)
     for call in row_calls(method, model):
         some = as_tuple(call(X40[:2]))
-        empty = [X40[:0], frame[:0]]
+        empty = [[], X40[:0], frame[:0]]
         if "sparse" in method_of(method.fit).accepts and not method.composed:
             empty.append(sparse.csr_array(X40[:0]))
         for X in empty:

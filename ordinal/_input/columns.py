@@ -226,6 +226,11 @@ def as_objects(X: Any, name: str = "X") -> np.ndarray:
             "starts anew at each call"
         )
     a = as_array(X, name)
+    if a.ndim == 1 and a.size and isinstance(a[0], Mapping):
+        raise ValueError(
+            f"{name} must be an array or a data frame, got a list of records: pass "
+            f"pandas.DataFrame({name})"
+        )
     if a.ndim == 0:
         chunks = (
             ", which predictions and write_predictions of ordinal.data read in chunks"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from .._input.checks import check_flag
-from .._input.columns import as_table, is_frame, read_once
+from .._input.columns import Records, as_table, is_frame, read_once
 from .._input.features import read_rows_of
 from .._input.frame import Frame
 from .._input.sparse import CSR, NamedCSR, is_sparse
@@ -51,7 +51,12 @@ def reads_records(method: _Method) -> _Method:
 
 
 def _rows_for(model: Any, X: Any) -> Any:
-    """Return rows for a model, in which records are a data frame."""
+    """Return rows for a model, in which records are a data frame; [] has no rows."""
+    if isinstance(X, list | tuple) and not X:
+        names = model.feature_names
+        if names is None:
+            return np.empty((0, model.n_features))
+        X = Records({name: np.empty(0, dtype=object) for name in names})
     rows = as_table(X, model.feature_names)
     if rows is not X and model.feature_names is None:
         raise ValueError(
