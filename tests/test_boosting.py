@@ -1,6 +1,8 @@
 """Boosting: its derivatives, trees against LightGBM, and what a file may hold."""
 
 import dataclasses
+import subprocess
+import sys
 import textwrap
 from itertools import pairwise
 from types import SimpleNamespace
@@ -639,3 +641,12 @@ def test_rounds_cut_short_say_what_helps(counted_clock, n_rounds, advice):
     assert f"Remedy: {advice}." in model._repr_html_()
     wrapped = PreprocessedModel(Standardizer.fit(X), model)
     assert f"Remedy: {advice}." in wrapped._repr_html_()
+
+
+def test_the_import_of_lightgbm_leaves_the_filters_of_warnings():
+    code = (
+        "import warnings, numpy, ordinal; before = list(warnings.filters);"
+        "ordinal.fit_boosting([[0.0], [1], [2], [3]], [0, 1, 0, 1], n_rounds=1);"
+        "assert warnings.filters == before"
+    )
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -44,10 +46,12 @@ _BINS = {
 }
 
 
+@cache  # catch_warnings is not for several threads
 def import_lightgbm() -> Any:
     """Return the module lightgbm; the ImportError without it names the extra."""
     try:
-        import lightgbm
+        with warnings.catch_warnings():  # its imports add filters of their own
+            import lightgbm
     except ImportError:
         raise ImportError(
             "fit_boosting needs the package lightgbm 4 or newer to grow trees: pip "
