@@ -104,18 +104,15 @@ class Structure:
 
     Attributes
     ----------
-    T : int
+    T, q : int
     matrix : (T, q) array, or None
         None for flexible thresholds, where J = I: with as many ranks as rows, an
         identity matrix would take more memory than everything else.
     """
 
     T: int
+    q: int
     matrix: np.ndarray | None = None
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return (self.T, self.T) if self.matrix is None else self.matrix.shape
 
     def __matmul__(self, alpha: np.ndarray) -> np.ndarray:
         """Return J alpha for alpha of (q,) or (q, k)."""
@@ -150,17 +147,17 @@ def structure_of(threshold: str, T: int) -> Structure:
     # One threshold has no structure: all three are the same model. Two that are
     # symmetric are free, too.
     if threshold == "flexible" or T == 1 or (threshold == "symmetric" and T == 2):
-        return Structure(T)
+        return Structure(T, T)
     if threshold == "equidistant":  # parameters: the first threshold, and the distance
-        return Structure(T, np.column_stack([np.ones(T), np.arange(T)]))
+        return Structure(T, 2, np.column_stack([np.ones(T), np.arange(T)]))
     # parameters: one or two central thresholds, and distances of the others from them
     half = T // 2
     far = np.eye(T)[:, T - half :] if T % 2 else np.eye(T)[:, half + 1 :]
     mirrored = far - far[::-1]
     if T % 2:
-        return Structure(T, np.column_stack([np.ones(T), mirrored]))
+        return Structure(T, 1 + half, np.column_stack([np.ones(T), mirrored]))
     upper = (np.arange(T) >= half).astype(float)
-    return Structure(T, np.column_stack([1 - upper, upper, mirrored]))
+    return Structure(T, 1 + half, np.column_stack([1 - upper, upper, mirrored]))
 
 
 def threshold_parameter_names(
@@ -173,7 +170,7 @@ def threshold_parameter_names(
     if threshold == "equidistant":
         return "threshold.1", "spacing"
     centre = ("central",) if T % 2 else ("central.1", "central.2")
-    spacings = structure_of(threshold, T).shape[1] - len(centre)
+    spacings = structure_of(threshold, T).q - len(centre)
     return centre + tuple(f"spacing.{k}" for k in range(1, spacings + 1))
 
 
@@ -343,7 +340,7 @@ class Design:
     @property
     def sizes(self) -> tuple[int, int, int, int]:
         """The numbers of parameters alpha, nu*, beta and zeta."""
-        q, m = self.J.shape[1], self.nominal.size
+        q, m = self.J.q, self.nominal.size
         return q, q * m, self.location.size, self.scale.size
 
     @property
@@ -434,7 +431,7 @@ class Design:
 
         They come threshold by threshold. The thresholds must be flexible.
         """
-        q, m = self.J.shape[1], self.nominal.size
+        q, m = self.J.q, self.nominal.size
         nu = q + np.arange(q * m).reshape(q, m)
         return np.column_stack([np.arange(q), nu]).ravel()
 
@@ -509,7 +506,7 @@ class Design:
         x = np.zeros(size)
         if self.offset is not None:
             mean = self.weight @ self.offset / self.total
-            q = self.J.shape[1]
+            q = self.J.q
             x[:q] = self.alpha_of(mean) if self.is_shifted else mean * self.unit_shift()
         return x
 

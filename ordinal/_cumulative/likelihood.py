@@ -471,7 +471,7 @@ class Likelihood(RowLoss):
         deviation.
         """
         D, x = self.design, np.zeros(self.design.n_parameters)
-        below, q = np.cumsum(D.mass())[:-1] / D.total, D.J.shape[1]
+        below, q = np.cumsum(D.mass())[:-1] / D.total, D.J.q
         # The weight of a rank may be less than the rounding error of the sum.
         below = np.minimum(below, np.nextafter(1.0, 0.0))
         x[:q] = D.alpha_of(quantile(self.link, below))

@@ -355,7 +355,7 @@ def with_best_thresholds(
 
     Return the minimum, (U,), of Newton's method from u, and the terms of the rows.
     """
-    q, none = loss.design.J.shape[1], np.zeros(0)
+    q, none = loss.design.J.q, np.zeros(0)
 
     def rows_at(u: np.ndarray) -> RowTerms:
         free = np.column_stack([u[:q], u[q:].reshape(q, -1)])

@@ -301,7 +301,7 @@ def _by_thresholds(D: Design) -> np.ndarray:
         # The columns of nominal effects are those of the location of this design.
         pair = Design(
             take(D.X, rows), D.nominal, none, none, None, D.rank[rows] - np.int32(j),
-            weight, float(weight.sum()), J=Structure(1), centre=D.centre,
+            weight, float(weight.sum()), J=Structure(1, 1), centre=D.centre,
             spread=D.spread,
         )  # fmt: skip
         found = certificate(pair, np.zeros(pair.n_parameters))

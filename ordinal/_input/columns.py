@@ -769,13 +769,13 @@ def warn_of_other_order(X: object, name: str = "X", **by_row: object) -> None:
     """
     if isinstance(X, str) and "y" in by_row:
         X, name = by_row.pop("y"), "the table"
-    rows = _index_of(X)
+    rows = index_of(X)
     for argument, given in by_row.items() if rows is not None else ():
         parts = getattr(given, "ends_by_name", {argument: given})
         if isinstance(given, Mapping):
             parts = {f"{argument}[{shown(k)}]": given[k] for k in given}
         for part, values in parts.items():
-            if _in_another_order(rows, _index_of(values)):
+            if _in_another_order(rows, index_of(values)):
                 warn(
                     f"{part} has the index of {name} in another order, and rows are "
                     f"matched by position: pass {part}.loc[{name}.index] to match "
@@ -784,7 +784,7 @@ def warn_of_other_order(X: object, name: str = "X", **by_row: object) -> None:
                 )
 
 
-def _index_of(values: Any) -> Any:
+def index_of(values: Any) -> Any:
     """Return the index of a frame or series of pandas, or None for anything else."""
     index = getattr(values, "index", None)
     return index if type(index).__module__.partition(".")[0] == "pandas" else None

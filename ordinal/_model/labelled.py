@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar, cast
 import numpy as np
 
 from .._input.checks import as_array, check_choice, shown
-from .._input.columns import warn_of_other_order
+from .._input.columns import index_of, warn_of_other_order
 from .._input.immutable import read_only
 from .._input.intervals import RankIntervals, labels_of_formula
 from .._input.labels import is_ordered, lacks_label, ranks_of, read_labels
@@ -29,14 +29,7 @@ from .._input.sparse import is_sparse
 from .._rows.source import Block, has_blocks, is_remote, raw_blocks
 from ..kernels.functions import kernel_class
 from .model import Model, Origin
-from .training_rows import (
-    RowsUsed,
-    digests_of_some,
-    index_of,
-    length_of,
-    note_rows_used,
-    picked,
-)
+from .training_rows import RowsUsed, digests_of_some, length_of, picked
 
 MissingLabels = Literal["error", "drop"]
 BY_ROW = ("sample_weight", "groups", "offset", "cluster", "group_weight")
@@ -71,23 +64,6 @@ class Labelled:
         if isinstance(self.X, LabelledBlocks):
             return self.X.n_missing
         return 0 if self.keep is None else int(np.count_nonzero(~self.keep))
-
-    def used(
-        self, merged: np.ndarray | None, by_fit: RowsUsed | None
-    ) -> RowsUsed | None:
-        """Return the rows of the caller that a fit to these rows has used, if known."""
-        table = self.y if isinstance(self.X, str) else self.X
-        n = length_of(table)
-        if self.keep is None:
-            seen = RowsUsed(n, None, index_of(table))
-        else:
-            positions = read_only(np.flatnonzero(self.keep))
-            seen = RowsUsed(self.keep.size, positions, index_of(table))
-        if merged is not None:
-            seen, n = RowsUsed(n, merged).within(seen), len(merged)
-        if by_fit is None:
-            return seen if n else None
-        return by_fit.within(seen) if by_fit.n == n else None
 
     def renumbered(self, splits: Any) -> Any:
         """Return splits with the numbers of the rows that are left.
@@ -207,31 +183,54 @@ def with_missing_labels(fit: _Fit) -> _Fit:
         rows = Labelled.from_arguments(missing_labels, X, y, every, **by_row)
         inner = every | {k: rows.renumbered(v) for k, v in every.items() if k == "cv"}
         made, given = fit(rows.X, rows.y, **rows.by_row, **inner), by_row | every
-        made = counted(made, rows)
         if missing_labels != "error":
             given["missing_labels"] = missing_labels
+            made = counted(made, rows)
+        else:
+            made = with_rows_used(made, rows)
         return with_origin(made, rows.X, rows.y, call_of(fit, X, given))
 
     return labelled  # type: ignore[return-value]
 
 
 def counted(made: Any, rows: Labelled, merged: np.ndarray | None = None) -> Any:
-    """Note in a new model, or in each of several, which rows were left out.
+    """Note in a new model, or in each of several, how many rows were left out, and
+    those that were used; `merged` as for `with_rows_used`.
+    """
+    for one in made if isinstance(made, list | tuple) else [made]:
+        # The model is changed in place, because a copy would lose its training rows.
+        if rows.n_missing and hasattr(one, "n_missing_labels"):
+            object.__setattr__(one, "n_missing_labels", rows.n_missing)
+    return with_rows_used(made, rows, merged)
+
+
+def with_rows_used(made: _T, rows: Labelled, merged: np.ndarray | None = None) -> _T:
+    """Note in a new model, or in each of several, the rows of the caller that it used.
 
     `merged` are the numbers of those labelled rows that the fit has seen; default all.
     """
-    if isinstance(made, list | tuple):
-        return type(made)(counted(one, rows, merged) for one in made)
-    # The model is changed in place, because a copy would lose its training rows.
-    if rows.n_missing and hasattr(made, "n_missing_labels"):
-        object.__setattr__(made, "n_missing_labels", rows.n_missing)
-    inner: Any = made
-    while isinstance(inner, Model) and isinstance(inner._wrapped, Model):
-        inner = inner._wrapped
-    if isinstance(inner, Model):
-        used = rows.used(merged, getattr(inner, "_rows_used", None))
-        note_rows_used(inner, used)
-        note_rows_used(made, used)
+    table = rows.y if isinstance(rows.X, str) else rows.X
+    n, index = length_of(table), index_of(table)
+    seen = RowsUsed(n, None, index)
+    if rows.keep is not None:
+        seen = RowsUsed(rows.keep.size, read_only(np.flatnonzero(rows.keep)), index)
+    if merged is not None:
+        seen, n = RowsUsed(n, merged).within(seen), len(merged)
+    models: Any = made if isinstance(made, list | tuple) else [made]
+    for model in models:
+        inner = model
+        while isinstance(inner, Model) and isinstance(inner._wrapped, Model):
+            inner = inner._wrapped
+        if not isinstance(inner, Model):
+            continue
+        used = seen if n else None
+        # A linear model notes itself which rows had missing values.
+        own = getattr(inner, "_rows_used", None) if inner._notes_rows else None
+        if own is not None:
+            complete = own.positions is None
+            used = None if own.n != n else seen if complete else own.within(seen)
+        for one in (inner, model):
+            object.__setattr__(one, "_rows_used", used)
     return made
 
 

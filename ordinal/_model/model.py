@@ -173,6 +173,7 @@ class Model(Storable):
     rule: str | None = field(default=None, kw_only=True)
     origin: Origin | None = field(default=None, kw_only=True)
     _rules: ClassVar[tuple[str, ...]] = ("median", "mode", "cost")  # its own rule first
+    _notes_rows: ClassVar[bool] = False  # whether its fit may leave out rows itself
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for name in READING:

@@ -44,11 +44,6 @@ class RowsUsed(NamedTuple):
     positions: np.ndarray | None = None
     index: Any = None
 
-    @classmethod
-    def from_mask(cls, used: np.ndarray) -> RowsUsed:
-        """Return the rows whose entry is true."""
-        return cls(used.size, None if used.all() else np.flatnonzero(used))
-
     def within(self, outer: RowsUsed) -> RowsUsed:
         """Return rows of the `outer` ones, by their positions among the caller's."""
         if self.positions is None:
@@ -59,16 +54,6 @@ class RowsUsed(NamedTuple):
             read_only(self.positions if at is None else at[self.positions]),
             None if index is None else index[self.positions],
         )
-
-
-def index_of(X: Any) -> Any:
-    """Return the index of a pandas object, or None for anything else."""
-    return X.index if hasattr(X, "iloc") else None
-
-
-def note_rows_used(model: Any, used: RowsUsed | None) -> None:
-    """Note in a new model, which is read-only otherwise, the rows that it has used."""
-    object.__setattr__(model, "_rows_used", used)
 
 
 def digests_of_some(
@@ -162,7 +147,7 @@ def picked(values: Any, numbers: np.ndarray) -> Any:
     """
     if isinstance(values, list | tuple):
         return [values[i] for i in numbers.tolist()]
-    if isinstance(values, Frame | CSR):
+    if isinstance(values, Frame):
         return values.rows(numbers)
     if hasattr(values, "iloc"):  # pandas
         return values.iloc[numbers]

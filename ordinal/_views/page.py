@@ -14,7 +14,7 @@ import ordinal
 from .. import metrics
 from .._files.writing import writing
 from .._input.checks import as_array, as_path, enumerated, shown
-from .._input.columns import as_table
+from .._input.columns import as_table, index_of
 from .._input.features import read_rows_of
 from .._input.frame import Frame, date_of, days_of, times_of
 from .._input.intervals import known_labels, labels_of_formula
@@ -24,7 +24,7 @@ from .._model.explanation import Explanation
 from .._model.labelled import kept_rows
 from .._model.model import innermost
 from .._model.printing import Page, Table, html_notes, html_table, rows_left_out
-from .._model.training_rows import index_of, share_of_training_rows
+from .._model.training_rows import share_of_training_rows
 from .._numerics.rows import take
 from ..plot.style import MOST_RANKS
 from ..prediction_sets import conformal

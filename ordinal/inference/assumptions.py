@@ -302,7 +302,7 @@ def _binary_fits(
             location=columns,
             nominal=none,
             scale=none,
-            J=Structure(1),
+            J=Structure(1, 1),
             rank=(D.rank > j).astype(np.int32),
         )
         loss = likelihood_of(binary, "logit", 0.0, n_threads)

@@ -33,6 +33,7 @@ from .._cumulative.pooling import RankOrder, pooled
 from .._cumulative.recession import Limit
 from .._formula.coding import Coding
 from .._input.checks import enumerated, listed, shown
+from .._input.columns import index_of
 from .._input.fields import FINITE, NONNEGATIVE, POSITIVE, Array, Length
 from .._input.frame import Frame
 from .._input.immutable import read_only
@@ -43,7 +44,7 @@ from .._input.warning import warn
 from .._model.model import Model, read_for
 from .._model.storage import Storable
 from .._model.support import finite_scores
-from .._model.training_rows import index_of
+from .._model.training_rows import RowsUsed
 from .._numerics.rows import matvec, strips, take
 from .._watch.convergence import (
     Convergence,
@@ -330,9 +331,14 @@ class FitMemory:
         return likelihood_of(design, self.loss.link, 0.0, self.loss.n_threads)
 
 
-def remember(model: Any, fit: object) -> None:
-    """Set the training rows of a new model, which is read-only otherwise."""
+def remember(model: Any, fit: object, used: np.ndarray) -> None:
+    """Set the training rows of a new model, which is read-only otherwise.
+
+    `used`, (n,) bool, tells which of the caller's rows they are.
+    """
+    positions = None if used.all() else np.flatnonzero(used)
     object.__setattr__(model, "_remembered", fit)
+    object.__setattr__(model, "_rows_used", RowsUsed(used.size, positions))
 
 
 def remembered(model: Any, asked: str) -> FitMemory:
@@ -518,7 +524,7 @@ def null_loglik(D: Design, loss_of: Callable[[Design], StartedLoss]) -> float:
     thresholds without an offset give the ranks their shares as probabilities, which
     takes no fit.
     """
-    if D.offset is None and D.J.shape[1] == D.T and D.lower is None:
+    if D.offset is None and D.J.q == D.T and D.lower is None:
         mass = D.mass()
         mass = mass[mass > 0]
         return float(mass @ np.log(mass / D.total))

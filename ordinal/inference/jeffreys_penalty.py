@@ -73,7 +73,7 @@ class JeffreysLikelihood:
         self.loss, D = loss, loss.design
         every = slice(0, D.n_samples)
         X = D.columns(every, D.location)
-        n, (T, q) = D.n_samples, D.J.shape
+        n, T, q = D.n_samples, D.J.T, D.J.q
         parts = [
             np.broadcast_to(D.J.dense(), (n, T, q)),
             np.broadcast_to(-X[:, None], (n, T, X.shape[1])),

@@ -524,7 +524,7 @@ class Means:
         functions by the further parameters.
         """
         by_nu = self._by_alpha((W[:, :, None] * nu).swapaxes(1, 2)).swapaxes(1, 2)
-        by_nu = by_nu.reshape(len(W), self.J.shape[1] * nu.shape[1])
+        by_nu = by_nu.reshape(len(W), self.J.q * nu.shape[1])
         return np.hstack([self._by_alpha(W * theta), by_nu, W @ beta, W @ zeta, more])
 
     def _by_alpha(self, by_theta: np.ndarray) -> np.ndarray:

@@ -29,7 +29,6 @@ from .._input.checks import check_choice, listed, shown, with_suggestions
 from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._model.printing import Table
-from .._model.training_rows import note_rows_used
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -41,7 +40,6 @@ from .fitted import (
     fields_of_design,
     fitted_model,
     refit,
-    remember,
     remembered,
     warn_unless_optimal,
     with_values,
@@ -225,8 +223,8 @@ class TermFits:
             **({"loglik": fitted.loglik} | of_design | fields),
         )
         if memory is not None:
-            remember(made, memory)
-            note_rows_used(made, getattr(model, "_rows_used", None))
+            object.__setattr__(made, "_remembered", memory)
+            object.__setattr__(made, "_rows_used", model._rows_used)
         return made
 
     def refitted(

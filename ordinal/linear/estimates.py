@@ -111,6 +111,7 @@ class LinearModel(Model):
     loglik: Annotated[float, FINITE]
     statistics: Annotated[FitStatistics, SHARED]
     convergence: Convergence
+    _notes_rows = True
 
     def _check(self) -> None:
         predictor, statistics = self.predictor, self.statistics
@@ -129,7 +130,7 @@ class LinearModel(Model):
             if np.unique(columns).size < columns.size:
                 raise ValueError(f"{name} must number a column once")
         T = int(np.count_nonzero(predictor.observed)) - 1
-        if T < 1 or structure_of(predictor.threshold, T).shape[1] != self.alpha.size:
+        if T < 1 or structure_of(predictor.threshold, T).q != self.alpha.size:
             raise ValueError("alpha must have a parameter for each free threshold")
         self._check_thresholds(structure_of(predictor.threshold, T) @ self.alpha)
         p = self.parameters.size

@@ -31,7 +31,6 @@ from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import PENALTIES, Method, register
-from .._model.training_rows import RowsUsed, note_rows_used
 from .._watch.convergence import Convergence, Status, warn_of_disorder
 from ..inference.fitted import (
     FitMemory,
@@ -766,8 +765,8 @@ def _model(
     model = PomModel(**with_records(fields))
     if not design.is_chunked:
         frame, of_limit = prepared.training.frame, limit and limit.limit
-        remember(model, FitMemory(loss, point.x, frame, of_limit))
-        note_rows_used(model, RowsUsed.from_mask(prepared.training.used))
+        memory = FitMemory(loss, point.x, frame, of_limit)
+        remember(model, memory, prepared.training.used)
     return model
 
 

@@ -31,7 +31,6 @@ from .._input.labels import (
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
-from .._model.training_rows import RowsUsed, note_rows_used
 from .._rows.columns import row_strips
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -392,6 +391,6 @@ def ratio_model(
     model = RatioModel(**with_records(fields))
     frame = prepared.training.frame
     own = cast(Any, loss)
-    remember(model, FitMemory(own, point.x, frame, again=loss.of_design))
-    note_rows_used(model, RowsUsed.from_mask(prepared.training.used))
+    memory = FitMemory(own, point.x, frame, again=loss.of_design)
+    remember(model, memory, prepared.training.used)
     return model

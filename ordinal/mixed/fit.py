@@ -38,7 +38,6 @@ from .._input.warning import warn
 from .._model.labelled import MissingLabels
 from .._model.preparation import Callback, shared_arguments
 from .._model.registry import Method, register
-from .._model.training_rows import RowsUsed, note_rows_used
 from .._numerics.memory import check_memory
 from .._rows.reading import check_in_memory
 from ..exceptions import ApproximationWarning
@@ -562,9 +561,7 @@ def _fit(
         "convergence": end,
     }
     model = ClmmModel(**with_records(fields))
-    note_rows_used(model, RowsUsed.from_mask(prepared.training.used))
-    if memory is not None:
-        remember(model, memory)
+    remember(model, memory, prepared.training.used)
     return model, found.remedy
 
 

@@ -22,7 +22,6 @@ import numpy as np
 from .._input.checks import check_keywords, shortened, shown
 from .._model.model import Model, with_rule
 from .._model.registry import Method, method_of, path_of, unwrapped
-from .._model.training_rows import note_rows_used
 from .._rows.rows import map_rows
 from .._watch.convergence import Convergence
 from ..kernels.functions import KernelFunction
@@ -347,7 +346,7 @@ class Work:
         known = getattr(model, "feature_names", self.data.feature_names)
         if isinstance(model, Model) and known != self.data.feature_names:
             made = replace(model, **named)
-            note_rows_used(made, getattr(model, "_rows_used", None))
+            object.__setattr__(made, "_rows_used", getattr(model, "_rows_used", None))
             return made
         return model  # a copy would lose the training rows
 
