@@ -76,6 +76,19 @@ def _added(total: Parts, more: Parts) -> Parts:
     return total
 
 
+def standardize(
+    X: np.ndarray, mean: np.ndarray, scale: np.ndarray, out: np.ndarray | None = None
+) -> np.ndarray:
+    """Return (X - mean) / scale, (n, d), with 0 in columns of infinite scale."""
+    with np.errstate(over="ignore", under="ignore"):
+        # Halves, because the difference of two huge numbers may overflow.
+        Z: np.ndarray = np.multiply(X, 0.5, out=out)
+        Z -= mean * 0.5
+        Z[:, np.isinf(scale)] = 0.0  # not -0.0
+        Z /= scale * 0.5
+    return Z
+
+
 _EPS = np.finfo(np.float64).eps
 _TINY = np.finfo(np.float64).tiny
 _LEAST = -1100  # exponent below that of every double, for columns of zeros

@@ -17,7 +17,7 @@ import numpy as np
 from .._cumulative.likelihood import Link, quantile
 from .._input.types import Matrix
 from .._numerics.rows import dense, matmul, strips, take
-from .._rows.sums import Moments
+from .._rows.sums import Moments, standardize
 from .._solvers import _cumulative, _hidden_layer
 
 ROWS = 1024  # rows of a chunk, which fit in the L2 cache with 50 hidden units
@@ -57,10 +57,7 @@ class LayerRows:
             return self.kept[rows]
         part = dense(take(self.X, rows))
         out = np.ones((part.shape[0], part.shape[1] + 1))
-        np.subtract(part, self.mean, out=out[:, :-1])
-        # Differences of huge numbers overflow, and inf / inf would be NaN.
-        out[:, :-1][:, np.isinf(self.scale)] = 0.0
-        out[:, :-1] /= self.scale
+        standardize(part, self.mean, self.scale, out[:, :-1])
         return out
 
     def chunks(self, size: int = ROWS) -> Iterator[slice]:

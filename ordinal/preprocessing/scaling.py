@@ -45,7 +45,7 @@ from .._numerics.cholesky import pivoted_cholesky
 from .._numerics.rows import inner, matmul, strips
 from .._rows.first_pass import ChunkedProblem
 from .._rows.source import CHUNK
-from .._rows.sums import Moments
+from .._rows.sums import Moments, standardize
 from .._watch.convergence import warn_of_unnamed
 from ..exceptions import ConvergenceWarning
 from .base import ColumnPreprocessor
@@ -164,12 +164,7 @@ class Standardizer(ColumnPreprocessor):
         given = X
         X = read_dense(X, self.mean.size, feature_names=self.feature_names, empty=True)
         warn_of_unnamed(given, self.feature_names)
-        with np.errstate(over="ignore", under="ignore"):
-            # Halves, as the difference of two huge numbers may overflow.
-            Z = X * 0.5
-            Z -= self.mean * 0.5
-            Z[:, np.isinf(self.scale)] = 0.0  # not -0.0
-            Z /= self.scale * 0.5
+        Z = standardize(X, self.mean, self.scale)
         if not np.isfinite(Z).all():
             row, column = np.argwhere(~np.isfinite(Z))[0]
             raise ValueError(
