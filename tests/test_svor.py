@@ -505,7 +505,7 @@ def test_a_fit_that_needs_far_more_than_max_time_warns_and_goes_on(fit, monkeypa
     (message,) = [str(w.message) for w in caught]
     assert re.match(
         rf"{fit.__name__}: at the rate of its first second the fit needs at least "
-        r"\d+ s, so max_time=1000 s will .* pass basis='auto'",
+        r"\d+ s, so max_time=1000 will .* pass basis='auto'",
         message,
     )
     assert model.convergence.converged
@@ -545,7 +545,7 @@ def test_a_forecast_is_the_least_work_by_the_rate_of_the_first_second(
     ("steps", "max_time", "message"),
     [
         (1, 1.5, "fit: at the rate of its first second the fit needs at least "),
-        (0, 1.5, r"fit: max_time=1.5 s was over before the first steps: .*'auto'"),
+        (0, 1.5, r"fit: max_time=1.5 was over before the first steps: .*'auto'"),
         (10**6, 1.5, None),  # such a rate suffices
         (0, 0.5, None),  # less than a second says nothing
     ],

@@ -19,6 +19,7 @@ from .data import Data, Streamed, is_large, read_data, read_streamed
 from .methods import described, learner_of, on_terminal
 
 _STDOUT = 1  # the descriptor
+_MANY = 100_000  # rows whose folds may take minutes
 
 
 def fit(args: argparse.Namespace) -> None:
@@ -89,6 +90,8 @@ def _cross_validated(data: Data, learner: Learner, args: argparse.Namespace) -> 
     study = Study(rows, {args.method: learner}, scorers, rule, (seed,))
     splits = stratified_kfold(ranks_of(data.y, data.classes), k, rng=seed)
     line = Line() if on_terminal() else None
+    if line is None and len(data.y) > _MANY:  # nothing else is said for minutes
+        print(f"ordinal: {k} more fits follow; --folds 0 saves them", file=sys.stderr)
     result = compared(study, splits, line)
     mae, accuracy = (
         f"{result.mean(m)[0]:.4f} ± {result.standard_error(m)[0]:.4f}"

@@ -40,11 +40,11 @@ class Forecast:
         self._made = True
         duration = began + needed * (seconds - began) / max(steps, 1)
         if not self._stepped:
-            trouble = f"max_time={limit:g} s was over before the first steps"
+            trouble = f"max_time={limit:g} was over before the first steps"
         elif steps and duration > self.MARGIN * limit:
             trouble = (
                 "at the rate of its first second the fit needs at least "
-                f"{duration:.0f} s, so max_time={limit:g} s will end it short of the "
+                f"{duration:.0f} s, so max_time={limit:g} will end it short of the "
                 "optimum"
             )
         else:
