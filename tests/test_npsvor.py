@@ -503,3 +503,20 @@ def test_unusable_options_are_refused_before_any_work(options, error, message):
 def test_unusable_points_of_a_path_are_refused(points, options, error, message):
     with pytest.raises(error, match=message):
         fit_npsvor_path(X2, [0, 1], points, **options)
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0, 100.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+def test_two_points_in_closed_form(C, epsilon):
+    # rank 0: w = 2 t, f(-1) = b - w, f(1) = b + w, and t = min(C, (1 - epsilon) / 4)
+    model = fit_npsvor(
+        [[-1.0], [1.0]], [3, 8], C=C, epsilon=epsilon, kernel="linear", tol=1e-12
+    )
+    t, b = min(C, (1 - epsilon) / 4), (1 + epsilon) / 2
+    f = [[b - 2 * t, -b - 2 * t], [b, -b], [b + 2 * t, -b + 2 * t]]
+    assert_allclose(model.decision_function([[-1.0], [0.0], [1.0]]), f, rtol=1e-12)
+    assert_allclose(model.norms, 2 * t)
+    assert_array_equal(model.predict([[-0.1], [0.1]]), [3, 8])
+    value = 2 * t**2 + 2 * C * max(0, (1 - epsilon) / 2 - 2 * t)
+    assert_allclose(by_rank(model).primal, value, rtol=1e-12)
+    assert_allclose(by_rank(model).dual, value, rtol=1e-12)

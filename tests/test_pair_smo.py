@@ -420,3 +420,37 @@ def test_an_indefinite_matrix_ends_with_an_honest_status(kind, n):
     beta = s.g.sum(axis=0)
     if beta @ K @ beta < -1e-6 * np.abs(K).max() * np.abs(beta).sum() ** 2:
         assert s.status is Status.INDEFINITE
+
+
+def test_closed_forms():
+    # g = (-mu, mu), value mu^2 - (s_1 - s_2) mu: mu = 1 and both f + slope are 0
+    lo, hi = np.array([[-9.0, 0], [0, 0]]), np.array([[0.0, 0], [0, 9]])
+    slope = np.array([[1.0, 0], [0, -1]])
+    p = Program(np.eye(2), Terms.linear(lo, hi, slope, coupled=True))
+    s = solved(p, tol=1e-10)
+    assert_allclose(s.g, [[-1, 0], [0, 1]], rtol=1e-9)
+    assert_allclose(s.mu, [0, 1, 0], rtol=1e-9)
+    assert_allclose([s.low, s.up], 0, atol=1e-9)
+    # and those in order are not: then mass could only move down
+    s = solved(p.changed(lo=-hi[:, ::-1], hi=-lo[:, ::-1]))
+    assert_array_equal(s.g, np.zeros((2, 2)))
+    assert_array_equal(s.mu, np.zeros(3))
+    assert s.status is Status.CONVERGED
+    slope = np.array([[-1.0, 0], [0, 1]])
+    p = Program(np.eye(2), Terms.linear(lo, hi, slope, coupled=True))
+    s = solved(p, np.array([[-0.7, 0], [0, 0.7]]))
+    assert_array_equal(s.g, np.zeros((2, 2)))
+    assert_array_equal(s.mu, np.zeros(3))
+    # value (K + 1 / price) g^2 / 2 + slope g and z = -g
+    K, hi = np.array([[3.5, 0], [0, 1]]), np.array([[9.0, 0]])
+    price = np.array([2.0])
+    p = Program(K, Terms.linear(-hi, hi, np.array([[-1.0, 0]]), price=price))
+    s = solved(p, tol=1e-10)
+    assert_allclose(s.g, [[0.25, 0]], rtol=1e-9)
+    assert_allclose(s.z, [-0.25], rtol=1e-9)
+    assert_allclose([s.low, s.up], -0.125, rtol=1e-8)
+    s = solved(p.changed(hi=hi / 90))
+    assert_array_equal(s.g, [[0.1, 0]])  # the bound itself
+    assert_array_equal(s.z, [-0.1])
+    # z could shrink and cost more, but nothing grow
+    assert_allclose([s.low, s.up], -0.05)

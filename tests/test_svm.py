@@ -13,7 +13,7 @@ from internals import CumulativeLink, falling
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, qp_gap, qp_rounding, qp_slopes, qp_value
 from sklearn.isotonic import isotonic_regression
-from sklearn.svm import SVR
+from sklearn.svm import SVC, SVR
 from strategies import cases, cost_matrices, sample, slow
 
 from ordinal._model.links import PartitionLink
@@ -132,6 +132,23 @@ def test_every_problem_has_its_certificate(kind, case):
         assert gap <= max(parts[p].violation, 0) / 2 * (hi - lo).sum() + rounding
         assert_allclose(parts[p].dual, -qp_value(K, g[p], pn, pp), atol=rounding)
     assert len(every) == len(parts)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("C", [0.5, 30.0])
+def test_pairs_are_those_of_libsvm(C, weighted):
+    X, y = sample(120, 4, seed=1)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 120) if weighted else None
+    model = fit_svc(X, y, C=C, gamma=0.5, tol=1e-6, sample_weight=weight)
+    theirs = SVC(C=C, gamma=0.5, tol=1e-6, decision_function_shape="ovo")
+    f = model.decision_function(X)
+    assert_allclose(
+        f, -theirs.fit(X, y, sample_weight=weight).decision_function(X), atol=1e-4
+    )
+    votes = np.floor(model.rank_values(f) + 0.5)  # the sum adds a third at most
+    clear = np.sort(votes, axis=1)[:, -2] < votes.max(axis=1)
+    assert clear.mean() > 0.9
+    assert_array_equal(model.predict(X)[clear], theirs.predict(X)[clear])
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.8])
