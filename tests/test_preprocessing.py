@@ -144,6 +144,17 @@ def test_bins_are_closed_on_the_right(edges, v):
         assert outer[rank - 1] < value <= outer[rank]
 
 
+@given(
+    st.lists(st.floats(-HUGE, HUGE), min_size=2, max_size=40, unique=True), st.data()
+)
+def test_distinct_values_fill_equal_frequency_bins_equally(v, data):
+    n_bins = data.draw(st.integers(2, len(v)))
+    ranks = Binning.equal_frequency(v, n_bins).transform(v)
+    count = np.bincount(ranks, minlength=n_bins + 1)[1:]
+    assert count.size == n_bins
+    assert count.max() - count.min() <= 1
+
+
 @given(vectors, st.integers(2, 8))
 def test_equal_frequency_bins_are_all_used_or_refused(v, n_bins):
     try:
@@ -151,7 +162,7 @@ def test_equal_frequency_bins_are_all_used_or_refused(v, n_bins):
     except ValueError as error:
         k = int(str(error).split("only ")[1].split()[0])
         assert 1 <= k < n_bins
-        assert k <= np.unique(v).size < max(v.size, n_bins)  # not of distinct values
+        assert k <= np.unique(v).size
     else:
         assert set(binning.transform(v)) == set(range(1, n_bins + 1))
         # the definition: k / n_bins of the values do not exceed edge k, but would
