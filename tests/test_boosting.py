@@ -643,10 +643,11 @@ def test_rounds_cut_short_say_what_helps(counted_clock, n_rounds, advice):
     assert f"Remedy: {advice}." in wrapped._repr_html_()
 
 
-def test_the_import_of_lightgbm_leaves_the_filters_of_warnings():
+def test_the_import_of_lightgbm_leaves_the_filters_of_warnings(tmp_path):
     code = (
         "import warnings, numpy, ordinal; before = list(warnings.filters);"
         "ordinal.fit_boosting([[0.0], [1], [2], [3]], [0, 1, 0, 1], n_rounds=1);"
         "assert warnings.filters == before"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    subprocess.run(command, check=True, cwd=tmp_path)

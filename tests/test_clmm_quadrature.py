@@ -270,7 +270,7 @@ def test_tests_of_automatic_fits_have_a_common_number_of_nodes():
     expected = ordinal.inference.lr_test(smaller, larger).chi2
     assert_allclose(smaller._remembered.loglik_by(smaller.n_quadrature), smaller.loglik)
     assert_allclose(expected, 2 * (larger.loglik - smaller.loglik))
-    remember(few, smaller._remembered)
+    remember(few, smaller._remembered, np.ones(y.size, bool))
     assert_allclose(ordinal.inference.lr_test(few, larger).chi2, expected, rtol=1e-6)
     laplace = ordinal.fit_clmm(x, y, groups={"g": group}, n_quadrature=1)
     with pytest.raises(ValueError, match=r"nodes, got 1 and .* by n_quadrature='auto'"):

@@ -241,6 +241,16 @@ def test_structures_are_those_of_clm(threshold):
         )
 
 
+@given(seeds, links)
+def test_two_ranks_are_a_binary_model_with_any_effects(seed, link):
+    X, y, weight, _ = drawn(seed, r=2)
+    one = fit_pom(X, y, link=link, sample_weight=weight, tol=TIGHT)
+    other = fit_pom(X, y, link=link, sample_weight=weight, nominal=[0, 2], tol=TIGHT)
+    assert_allclose(one.loglik, other.loglik, rtol=1e-12)
+    assert_allclose(other.nominal_coef[0], one.coef[[0, 2]], rtol=1e-7, atol=1e-9)
+    assert_allclose(other.coef, one.coef[[1]], rtol=1e-7, atol=1e-9)
+
+
 @given(seeds, links, thresholds, st.sampled_from([(), (2,)]))
 def test_probabilities_are_those_of_the_formula(seed, link, threshold, scale):
     X, y, weight, offset = drawn(seed)

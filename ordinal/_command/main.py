@@ -91,16 +91,15 @@ def parser() -> argparse.ArgumentParser:
     )
     version = f"ordinal {ordinal.__version__}"
     parser.add_argument("--version", action="version", version=version)
-    commands = parser.add_subparsers(metavar="COMMAND")
     parser.set_defaults(run=lambda _: print(parser.format_help(), end=""))
+    commands = parser.add_subparsers(metavar="COMMAND")
     commands.add_parser(
         "compare",
         help="print the cross-validated errors of methods, best first",
         description="Print the cross-validated errors of methods, best first. The "
         "encoding of categories, the imputation of missing values and the scale of "
         "numbers are learned from the training rows of each fold. Without DATA, the "
-        "methods are compared on a data set of the package, the condition of 989 "
-        "houses.",
+        "table is that of the package, the condition of 989 houses.",
         declare=_declare_compare,
     )
     commands.add_parser(

@@ -252,6 +252,9 @@ class Model(Storable):
             in chunks.
         """
         used: RowsUsed | None = getattr(self, "_rows_used", None)
+        if used is None and isinstance(self._wrapped, Model):
+            inner: np.ndarray = self._wrapped.rows_used
+            return inner
         if used is None:
             raise ValueError(
                 "rows_used is known only in the process that fitted the model, and "

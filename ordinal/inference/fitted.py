@@ -65,7 +65,7 @@ _ENTRIES = 1 << 20  # of the predictors of some rows
 _NEAR_SUPREMUM = 1e-3  # length of the last step, in standard errors
 _FARTHEST = 700.0  # log spread up to which exp of it and of its negative are finite
 _M = TypeVar("_M")
-_SAME = 1e-8  # relative change of the log likelihood by which changed rows are noticed
+_SAME_LOSS = 1e-8  # relative change of the loss by which changed rows are noticed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -357,22 +357,20 @@ def remembered(model: Any, asked: str) -> FitMemory:
             "that fitted the model and only where X was in memory, not after "
             "load, pickle or copy: call it before these, or fit again"
         )
-    loss, x = found.loss, found.x
-    ridge = 0.5 * float(loss.penalties @ x**2)
-    check_unchanged(loss.design.total * (ridge - loss.at(x).value), model, asked)
+    loss, stored = found.loss, model.convergence.primal
+    if model.convergence.dual is not None:
+        # The objective of an elastic net has penalties that its loss has not.
+        stored = -model.loglik / loss.design.total
+    check_unchanged(loss.at(found.x).value, stored, asked)
     return found
 
 
-def check_unchanged(loglik: float, model: Fitted, asked: str) -> None:
-    """Raise ValueError unless the log likelihood of the estimates is that of the fit.
-
-    It is the same with any penalty, of which the loss may be without its l1.
-    """
-    stored = model.loglik
-    if not abs(loglik - stored) <= _SAME * max(1.0, abs(stored)):
+def check_unchanged(value: float, stored: float, asked: str) -> None:
+    """Raise ValueError unless the loss at the estimates is that of the fit."""
+    if not abs(value - stored) <= _SAME_LOSS * max(1.0, abs(stored)):
         raise ValueError(
-            f"{asked} needs unchanged training rows, but their log likelihood is "
-            f"{loglik:.8g} now and was {stored:.8g}: the arrays passed to the fit "
+            f"{asked} needs unchanged training rows, but their loss is "
+            f"{value:.8g} now and was {stored:.8g}: the arrays passed to the fit "
             "have been changed since; fit again"
         )
 

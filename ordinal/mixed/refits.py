@@ -86,7 +86,7 @@ class RememberedMixed:
         """Raise ValueError if the arrays of the training rows have been changed."""
         # `loss` has read its rows before; their design refers to them.
         value = self.loss.replaced().value_and_gradient(self.x)[0]
-        check_unchanged(-value, model, asked)
+        check_unchanged(value, model.convergence.primal, asked)
 
     def refit(self, design: Design, family: str, asked: str) -> Optimum:
         """Fit other columns of the same rows, with the same effects and nodes."""
