@@ -177,5 +177,3 @@ def test_predictions_average_effects_and_integrate(family, link):
     parts = zip(grid, share, strict=True)
     known = sum(s * probabilities(model, x, sd * u) for u, s in parts)
     assert_allclose(model.predict_proba(rows), known / share.sum(), atol=1e-7)
-    below = model.cumulative_proba(rows)
-    assert_allclose(below, np.cumsum(known / share.sum(), axis=1)[:, :-1], atol=1e-7)

@@ -528,7 +528,8 @@ def test_effects_are_differences_of_probabilities_of_raw_rows(door, seed):
     assert_allclose(means, model.predict_proba(frame).mean(axis=0), atol=1e-9)
     if "ratio" not in door:
         cumulative = (
-            model.cumulative_proba(X)[:, :2] for X in (frame, frame.assign(age=age + 1))
+            np.cumsum(model.predict_proba(X), axis=1)[:, :2]
+            for X in (frame, frame.assign(age=age + 1))
         )
         logit, later = (np.log(P / (1 - P)) for P in cumulative)
         slope = model.coef[list(model.coef_names).index("age")]

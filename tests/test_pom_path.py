@@ -281,7 +281,7 @@ def test_a_path_of_a_search_is_a_row_of_fits():
     for a, b in zip(models, alone, strict=True):
         assert a.predictor.dropped == b.predictor.dropped
         assert a.convergence.primal == pytest.approx(b.convergence.primal, abs=1e-8)
-        assert_allclose(a.cumulative_proba(Z), b.cumulative_proba(Z), atol=1e-4)
+        assert_allclose(a.predict_proba(Z), b.predict_proba(Z), atol=1e-4)
 
 
 def test_paths_are_refused_as_single_fits_are():

@@ -93,7 +93,7 @@ def test_predictions_are_those_of_a_fit_to_scaled_columns(name, d):
     assert getattr(model, "predictor", model).column_names == coding.feature_names_out
     g = [c for c in Z.columns if c.startswith("g")]
     scaled = fit(Z, Y, **({"nominal": g} if name == "nominal" else {}))
-    if hasattr(model, "cumulative_proba"):
+    if hasattr(model, "predictor"):
         assert_allclose(model.predict_proba(d), scaled.predict_proba(Z), atol=1e-6)
     scale = coding.standardizer.scale[
         model.predictor.location if first else slice(None)

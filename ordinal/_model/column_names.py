@@ -20,7 +20,7 @@ from .._watch.convergence import warn_of_unnamed
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 READING = (
-    "predict", "predict_proba", "decision_function", "cumulative_proba", "explain",
+    "predict", "predict_proba", "decision_function", "explain",
     "report", "score", "contributions", "hidden", "predict_latent", "score_samples",
     "p_values", "predict_interval", "predict_set", "evaluate",
 )  # fmt: skip

@@ -170,9 +170,9 @@ class LinearModel(Model):
         """Describe thresholds that cross at training rows, one line per pair.
 
         Only nominal effects can make them cross, and only at rows whose rank is not the
-        one between them. The model fits these rows badly; because `cumulative_proba`
-        sorts their probabilities, these do not give `loglik`. `negative_rows` returns
-        the numbers of the rows.
+        one between them. The model fits these rows badly; because `predict_proba` sorts
+        their cumulative probabilities, these do not give `loglik`. `negative_rows`
+        returns the numbers of the rows.
         """
         if not self.statistics.crossings.any():
             return ()  # at once, because there may be a threshold per row
@@ -287,25 +287,15 @@ class LinearModel(Model):
         """
         return score(self, *read_design(self, X, offset))
 
-    def cumulative_proba(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
+    def predict_proba(
+        self, X: MatrixLike, *, offset: ArrayLike | None = None, as_frame: bool = False
     ) -> np.ndarray:
-        """Return P(y <= j), (n, r - 1), for all ranks but the last.
+        """Return the probabilities of the ranks, (n, r).
 
         If nominal effects make thresholds cross at a row, its cumulative probabilities
         are sorted. This does not increase their distance to those of any model without
         crossings (V. Chernozhukov, I. Fernandez-Val, A. Galichon, "Quantile and
         probability curves without crossing", Econometrica 78:1093-1125, 2010).
-
-        Parameters and errors are those of `decision_function`.
-        """
-        eta, _ = predictors(self, *read_design(self, X, offset))
-        return self._sides(eta)[0]
-
-    def predict_proba(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None, as_frame: bool = False
-    ) -> np.ndarray:
-        """Return the probabilities of the ranks, (n, r).
 
         Parameters
         ----------

@@ -254,24 +254,6 @@ class ClmmModel(LinearModel):
 
     # Predictions
 
-    def cumulative_proba(
-        self,
-        X: MatrixLike,
-        *,
-        effects: Effects = "new",
-        groups: Mapping[str, ArrayLike] | None = None,
-        offset: ArrayLike | None = None,
-    ) -> np.ndarray:
-        """Return P(y <= j), (n, r - 1), for all ranks but the last.
-
-        Parameters and errors are those of `predict_proba`.
-        """
-        Z, shift, sd = self._placed(X, effects, groups, offset)
-        out = np.empty((len(Z), self.classes.size - 1))
-        for rows, below, _ in self._mean_in_strips(Z, shift, sd):
-            out[rows] = below
-        return out
-
     def predict_proba(
         self,
         X: MatrixLike,

@@ -254,10 +254,6 @@ class PreprocessedModel(Model):
         """Return `model.decision_function` for the rows of raw `X`."""
         return np.asarray(self._method("decision_function")(self._features(X), **how))
 
-    def cumulative_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
-        """Return `model.cumulative_proba` for the rows of raw `X`."""
-        return np.asarray(self._method("cumulative_proba")(self._features(X), **how))
-
     def _method(self, name: str) -> Callable[..., Any]:
         """Return a method of the model, or raise an error if it has none of this name.
 

@@ -173,7 +173,6 @@ REFUSED = {
     "|odds_ratios are defined for",
     ".monotone_effects": "has no monotone effect",
     ".contrasts": "needs a categorical variable",
-    ".cumulative_proba": "has no cumulative_proba",
     ".for_marginaleffects": "needs marginaleffects",
     ".jeffreys": "is for models (without|of)",
     "inference.anova": "needs two models or more",
