@@ -8,6 +8,7 @@ the same way, with columns by number.
 import datetime
 import numbers
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -707,16 +708,11 @@ def coded_column(
 def check_distinct(names: Sequence[str], table: str = "") -> None:
     """Raise ValueError if two columns of a table, or of a coding, have one name."""
     if len(set(names)) < len(names):
-        places: dict[str, list[int]] = {}
-        for number, name in enumerate(names, 1):
-            places.setdefault(name, []).append(number)
-        name, at = next((name, at) for name, at in places.items() if at[1:])
+        name = Counter(names).most_common(1)[0][0]
+        at = [number for number, other in enumerate(names, 1) if other == name]
         twice = f"{shown(name)} (columns {enumerated(at)} of {len(names)})"
-        raise ValueError(
-            f"{table} has two columns {twice}: give one of them another name"
-            if table
-            else f"two columns would be called {twice}"
-        )
+        of_table = f"{table} has two columns {twice}: give one of them another name"
+        raise ValueError(of_table if table else f"two columns would be called {twice}")
 
 
 def numbers_of(column: Any, name: str, of_table: bool = False) -> np.ndarray:

@@ -332,10 +332,7 @@ class FitMemory:
 
 
 def remember(model: Any, fit: object, used: np.ndarray) -> None:
-    """Set the training rows of a new model, which is read-only otherwise.
-
-    `used`, (n,) bool, tells which of the caller's rows they are.
-    """
+    """Set the training rows of a new model, the caller's for which `used` is true."""
     positions = None if used.all() else np.flatnonzero(used)
     object.__setattr__(model, "_remembered", fit)
     object.__setattr__(model, "_rows_used", RowsUsed(used.size, positions))
