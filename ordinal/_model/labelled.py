@@ -215,7 +215,7 @@ def with_rows_used(made: _T, rows: Labelled, merged: np.ndarray | None = None) -
     if rows.keep is not None:
         seen = RowsUsed(rows.keep.size, read_only(np.flatnonzero(rows.keep)), index)
     if merged is not None:
-        seen, n = RowsUsed(n, merged).within(seen), len(merged)
+        seen, n = seen.taken(merged), len(merged)
     models: Any = made if isinstance(made, list | tuple) else [made]
     for model in models:
         inner = model
@@ -226,9 +226,10 @@ def with_rows_used(made: _T, rows: Labelled, merged: np.ndarray | None = None) -
         used = seen if n else None
         # A linear model notes itself which rows had missing values.
         own = getattr(inner, "_rows_used", None) if inner._notes_rows else None
-        if own is not None:
-            complete = own.positions is None
-            used = None if own.n != n else seen if complete else own.within(seen)
+        if own is not None and own.n != n:
+            used = None
+        elif own is not None and own.positions is not None:
+            used = seen.taken(own.positions)
         for one in (inner, model):
             object.__setattr__(one, "_rows_used", used)
     return made

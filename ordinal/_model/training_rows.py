@@ -44,15 +44,13 @@ class RowsUsed(NamedTuple):
     positions: np.ndarray | None = None
     index: Any = None
 
-    def within(self, outer: RowsUsed) -> RowsUsed:
-        """Return rows of the `outer` ones, by their positions among the caller's."""
-        if self.positions is None:
-            return outer
-        at, index = outer.positions, outer.index
+    def taken(self, places: np.ndarray) -> RowsUsed:
+        """Return some of these rows, by their places among them."""
+        at, index = self.positions, self.index
         return RowsUsed(
-            outer.n,
-            read_only(self.positions if at is None else at[self.positions]),
-            None if index is None else index[self.positions],
+            self.n,
+            read_only(places if at is None else at[places]),
+            None if index is None else index[places],
         )
 
 
