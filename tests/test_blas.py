@@ -1,5 +1,6 @@
 """numpy's BLAS has one thread while a fit runs, and afterwards as many as before."""
 
+import contextlib
 import warnings
 
 import numpy as np
@@ -100,4 +101,22 @@ def test_an_error_gives_the_threads_back(threads):
 
     with pytest.raises(RuntimeError):
         ordinal.fit_svorim(X, Y, callback=fails)
+    assert threads.get() == 3
+
+
+def test_inference_has_one_thread_of_the_blas_as_fits_do(threads):
+    seen = []
+
+    class Model:
+        @property
+        def __class__(self):
+            seen.append(threads.get())
+            return Model
+
+    for name in filter(str.islower, ordinal.inference.__all__):
+        seen.clear()
+        for n in (1, 2):  # arguments that must be given
+            with contextlib.suppress(Exception):
+                getattr(ordinal.inference, name)(*[Model()] * n)
+        assert {*seen} == {1}, name
     assert threads.get() == 3

@@ -363,15 +363,16 @@ class Coding(Storable):
     @property
     def columns_read(self) -> list[int]:
         """Numbers of the columns of the table that terms and offsets read."""
+        every = {*chain(*self.terms, self.offsets)}
+        return sorted({j for k in every for j in self._columns_of(k)})
+
+    def _columns_of(self, k: int) -> list[int]:
+        """Return the numbers of the columns of the table that a variable reads."""
+        source = self.variables[k].source
+        if isinstance(source, int):
+            return [source]
         names = self.feature_names or default_names(self.n_features)
-        read: set[int] = set()
-        for k in {*chain(*self.terms, self.offsets)}:
-            source = self.variables[k].source
-            if isinstance(source, int):
-                read.add(source)
-            else:
-                read |= {names.index(name) for name in columns_of(source)}
-        return sorted(read)
+        return [names.index(name) for name in columns_of(source)]
 
     def with_reference(self, reference: Mapping[str, Any] | None) -> Coding:
         """Return the coding with other reference levels of some columns.
@@ -439,6 +440,22 @@ class Coding(Storable):
         for j, column in enumerate(columns):
             made[:, j] = column
         return made
+
+    def recoded(self, made: np.ndarray, frame: Frame, j: int) -> np.ndarray:
+        """Return the design `made` of rows of which only column j is now that of
+        `frame`.
+        """
+        out, x = made.copy(), frame.values[:, j]
+        is_constant = bool((x == x[:1]).all())
+        for term, at in zip(self.terms, self.columns_of_terms.values(), strict=True):
+            read = {column for k in term for column in self._columns_of(k)}
+            if j in read:
+                # One row stands for all where a term reads nothing that varies.
+                alike = is_constant and read == {j}
+                rows = frame.rows(slice(0, 1)) if alike else frame
+                values = {k: _numbers(self.variables[k], rows) for k in term}
+                out[:, at] = np.column_stack(list(self._of(term, values)))
+        return out
 
     def offset(self, X: MatrixLike, more: ArrayLike | None = None) -> np.ndarray | None:
         """Return the sum of the formula's offsets and of `more`, or None without any.

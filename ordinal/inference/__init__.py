@@ -5,6 +5,7 @@ preprocessing or as the result of a search, as R's generics do; those for which 
 mathematics of a family is not defined raise TypeError and say what to use. Some need
 the training rows, to which a model refers until it is saved or copied.
 
+    calls                 decorator of these functions
     fitted                protocol of fitted models, and their training rows
     sandwich, limits      covariances; limits of fits whose ranks are separated
     tables, profiles      estimates and statistics; profile likelihood intervals

@@ -27,13 +27,14 @@ from .._cumulative.design import Design, Structure
 from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import cumulative
 from .._cumulative.separation import separated_columns
-from .._input.checks import check_choice, listed, with_suggestions
+from .._input.checks import check_choice, listed
 from .._input.types import ArrayLike, MatrixLike
 from .._input.warning import warn
 from .._model.printing import Table
 from .._model.threshold_model import names_between
 from .._numerics.memory import check_memory
 from .._numerics.rows import strips, take
+from .calls import of_fitted
 from .diagnostics import (
     WITHOUT_RANDOM,
     check_known_ranks,
@@ -69,7 +70,7 @@ _SCALE = {
 }
 
 
-@with_suggestions
+@of_fitted
 def proportional_odds_test(
     model: Any, method: Literal["brant", "lr", "score", "expected"] = "brant"
 ) -> Table:
@@ -180,7 +181,7 @@ def proportional_odds_test(
     return tests_table(["all", *features], chi2, dof)
 
 
-@with_suggestions
+@of_fitted
 def scale_test(model: Any) -> Table:
     """Test whether each term changes the spread of the latent variable.
 
@@ -447,7 +448,7 @@ def _warn_of_few_rows(D: Design, dof: int) -> None:
         )
 
 
-@with_suggestions
+@of_fitted
 def goodness_of_fit(
     model: Any,
     X: MatrixLike | None = None,

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from .._formula.coding import Coding
-from .._input.checks import check_choice, check_share, listed, shown, with_suggestions
+from .._input.checks import check_choice, check_share, listed, shown
 from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table
 from .._numerics.rows import dense
@@ -20,6 +20,7 @@ from .._numerics.tails import (
     range_quantile,
     range_tail,
 )
+from .calls import of_fitted
 from .covariance import block_of
 from .fitted import (
     Fitted,
@@ -37,7 +38,7 @@ _DEPENDENT = 1e-10  # eigenvalue of a correlation matrix that counts as 0
 Adjust = Literal["tukey", "holm", "bonferroni", "none"]
 
 
-@with_suggestions
+@of_fitted
 def wald_test(
     model: Any,
     combinations: Mapping[str, Mapping[str, float]] | None = None,
@@ -153,7 +154,7 @@ def _combined(
     )
 
 
-@with_suggestions
+@of_fitted
 def equality_test(model: Any, names: Sequence[str]) -> Table:
     """Test whether some coefficients are equal (Wald's test).
 
@@ -212,7 +213,7 @@ def equality_test(model: Any, names: Sequence[str]) -> Table:
     return tests_table([" = ".join(names)], [chi2], [len(C)])
 
 
-@with_suggestions
+@of_fitted
 def contrasts(
     model: Any,
     feature: str,
@@ -342,7 +343,7 @@ def contrasts(
     )
 
 
-@with_suggestions
+@of_fitted
 def simultaneous_band(model: Any, X: MatrixLike, level: float = 0.95) -> Table:
     """Return a simultaneous confidence band of the score along a sequence of rows.
 
@@ -418,7 +419,7 @@ def simultaneous_band(model: Any, X: MatrixLike, level: float = 0.95) -> Table:
     )
 
 
-@with_suggestions
+@of_fitted
 def simultaneous_intervals(model: Any, level: float = 0.95) -> Table:
     """Return simultaneous confidence intervals of all of `coef`.
 

@@ -50,7 +50,6 @@ from .._input.checks import (
     check_count,
     listed,
     resolve_rng,
-    with_suggestions,
 )
 from .._input.immutable import read_only
 from .._input.intervals import RankIntervals
@@ -60,6 +59,7 @@ from .._model.printing import Table
 from .._model.threshold_model import decide
 from .._numerics.rows import strips
 from .._numerics.tails import chi2_tail
+from .calls import of_fitted
 from .fitted import (
     Fitted,
     about_groups,
@@ -400,7 +400,7 @@ def feature_values(rows: RankedRows, name: str) -> tuple[np.ndarray, np.ndarray 
     return whole[:, j], None
 
 
-@with_suggestions
+@of_fitted
 def residuals(
     model: Any,
     X: MatrixLike | None = None,
@@ -488,7 +488,7 @@ def residuals(
     return residuals_of(model, rows, kind, drawn)
 
 
-@with_suggestions
+@of_fitted
 def hosmer_lemeshow(
     model: Any,
     X: MatrixLike | None = None,
@@ -561,7 +561,7 @@ def hosmer_lemeshow(
     return grouped_fit(P, rows.rank, rows.weight, groups)
 
 
-@with_suggestions
+@of_fitted
 def influence(model: Any) -> Influence:
     """Return leverages, and the change of the estimates without each training row.
 
@@ -633,7 +633,7 @@ def probabilities_of(model: Any, source: MatrixRows | TableRows) -> np.ndarray:
     return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
-@with_suggestions
+@of_fitted
 def augment(
     model: Any,
     X: MatrixLike | None = None,
@@ -722,7 +722,7 @@ def augment(
     return Table(columns, index)
 
 
-@with_suggestions
+@of_fitted
 def negative_rows(
     model: Any, X: MatrixLike | None = None, *, offset: ArrayLike | None = None
 ) -> np.ndarray:

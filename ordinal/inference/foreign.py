@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .._input.checks import with_suggestions
 from .._input.columns import read_frame
 from .._input.types import ArrayLike
+from .calls import of_fitted
 from .fitted import covariance_for, fitted_model, with_parameters
 from .margins import rows_to_average
 from .outcomes import Kind, outcome_of
 
 
-@with_suggestions
+@of_fitted
 def for_marginaleffects(
     model: Any,
     table: Any,

@@ -33,7 +33,7 @@ from .._cumulative.likelihood import (
     rank_probabilities,
     slope,
 )
-from .._input.checks import check_share, with_suggestions
+from .._input.checks import check_share
 from .._input.warning import warn
 from .._model.printing import Table
 from .._numerics.lbfgs import minimize
@@ -41,6 +41,7 @@ from .._numerics.tails import normal_margin
 from .._watch.cancellation import check_cancelled
 from .._watch.monitor import Monitor
 from ..exceptions import ConvergenceWarning
+from .calls import of_fitted
 from .fitted import bias_of, fitted_model, remembered
 from .profiles import profile_end
 from .steps import check_observed
@@ -221,7 +222,7 @@ def _end(
     return float(best.x[j] + step * profile_end(fit_at, z, asked="jeffreys"))
 
 
-@with_suggestions
+@of_fitted
 def jeffreys(model: Any, level: float = 0.95) -> Table:
     """Return finite estimates by the penalty of Jeffreys, with intervals.
 

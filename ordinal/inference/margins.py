@@ -50,7 +50,7 @@ from .covariance import StructuredCovariance
 from .fitted import Fitted, predictors, remembered
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite
-_BLOCK = 1 << 20  # entries of the rows in memory at a time
+_BLOCK = 1 << 18  # entries of the rows in memory at a time: they stay in the cache
 # The relative step that balances rounding and curvature in a central difference.
 _STEP = float(np.cbrt(np.finfo(float).eps))
 
@@ -101,7 +101,6 @@ class Derivative(NamedTuple):
 
 Change: TypeAlias = DiscreteChange | Derivative
 Summand: TypeAlias = DesignRows | Derivative
-Signed: TypeAlias = list[tuple[float, Summand]]  # terms of a sum, with their signs
 
 
 class Feature(NamedTuple):
@@ -121,6 +120,7 @@ class MarginRows(Protocol):
     """Rows to average over, with their weights and features.
 
     A row consists of N consecutive copies, whose weights `copies`, (N,), have sum 1.
+    `changes` has one per feature; those from the same value share their rows `low`.
     """
 
     def __len__(self) -> int: ...
@@ -130,7 +130,7 @@ class MarginRows(Protocol):
     def copies(self) -> np.ndarray: ...
     def shares(self, rows: slice) -> np.ndarray: ...
     def at(self, rows: slice) -> DesignRows: ...
-    def change(self, feature: Feature, rows: slice) -> Change: ...
+    def changes(self, rows: slice) -> Iterator[Change]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,14 +180,17 @@ class MatrixRows(_WeightedRows):
     def at(self, rows: slice) -> DesignRows:
         return DesignRows(dense(take(self.X, rows)), self.offset[rows])
 
-    def change(self, feature: Feature, rows: slice) -> Change:
-        Z, offset, _ = self.at(rows)
-        column = np.arange(Z.shape[1]) == feature.column
-        if feature.values is None:
-            by = np.broadcast_to(column.astype(np.float64), Z.shape)
-            return Derivative(DesignRows(Z, offset), DesignRows(by, np.zeros(len(Z))))
-        low, high = (DesignRows(np.where(column, v, Z), offset) for v in feature.values)
-        return DiscreteChange(low, high)
+    def changes(self, rows: slice) -> Iterator[Change]:
+        here = self.at(rows)
+        Z, offset, _ = here
+        for feature in self.features:
+            column = np.arange(Z.shape[1]) == feature.column
+            if feature.values is None:
+                by = np.broadcast_to(column.astype(np.float64), Z.shape)
+                yield Derivative(here, DesignRows(by, np.zeros(len(Z))))
+                continue
+            low, high = (np.where(column, v, Z) for v in feature.values)
+            yield DiscreteChange(DesignRows(low, offset), DesignRows(high, offset))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,34 +241,44 @@ class TableRows(_WeightedRows):
     def at(self, rows: slice) -> DesignRows:
         return self._coded(self.frame.rows(rows), self.offset[rows])
 
-    def change(self, feature: Feature, rows: slice) -> Change:
-        part, offset, j = self.frame.rows(rows), self.offset[rows], feature.column
-        if feature.values is not None:
-            low, high = (
-                self._coded(self._with(part, j, v), offset) for v in feature.values
-            )
-            return DiscreteChange(low, high)
+    def changes(self, rows: slice) -> Iterator[Change]:
+        part = self.frame.rows(rows)
+        here = self._coded(part, self.offset[rows])
+        lows: dict[int, DesignRows] = {}
+        for feature in self.features:
+            j = feature.column
+            if feature.values is None:
+                yield self._derivative(feature, part, rows, here)
+                continue
+            low, high = feature.values
+            if j not in lows:
+                # The levels of a column have the same reference.
+                lows = {j: self._changed(here, part, rows, j, low)}
+            yield DiscreteChange(lows[j], self._changed(here, part, rows, j, high))
+
+    def _derivative(
+        self, feature: Feature, part: Frame, rows: slice, here: DesignRows
+    ) -> Derivative:
+        """Return the derivative of the design `here` of `part` by a feature."""
+        j = feature.column
         x = part.values[:, j]
         if (k := feature.variable) is not None:
             slope = self.coding.columns_with(k, {k: np.ones(len(x))})
             slope[np.isnan(x)] = 0.0
-            along = DesignRows(slope, np.zeros(len(x)))
-            return Derivative(self._coded(part, offset), along)
+            return Derivative(here, DesignRows(slope, np.zeros(len(x))))
         missing = np.isnan(x)  # such a value does not change, nor do its predictions
         x = np.where(missing, 0.0, x)
         # 0 has no relative step: the spread of the column takes its place.
         h = _STEP * np.where(x == 0, self.spread[j], np.abs(x))
         low, high = (
-            self._coded(
-                self._with(part, j, np.where(missing, np.nan, x + sign * h)), offset
-            )
+            self._changed(here, part, rows, j, np.where(missing, np.nan, x + sign * h))
             for sign in (-1, 1)
         )
         # This is the step in floating point, from which 2 h differs by rounding.
         width = (x + h) - (x - h)
         moved = mean_offset(high.offset - low.offset)  # the same at all thresholds
         by = DesignRows((high.Z - low.Z) / width[:, None], moved / width)
-        return Derivative(self._coded(part, offset), by)
+        return Derivative(here, by)
 
     def _parts_of(self, j: int) -> list[int]:
         """Return the variables that are made of the dates of a column."""
@@ -288,6 +301,18 @@ class TableRows(_WeightedRows):
         known = self.coding.offset(frame, offset)
         return DesignRows(
             self.coding.transform(frame), offset if known is None else known
+        )
+
+    def _changed(
+        self, here: DesignRows, part: Frame, rows: slice, j: int, value: Any
+    ) -> DesignRows:
+        """Return the design `here` of `part` with another value in column j."""
+        made, known = self._with(part, j, value), None
+        if self.coding.offsets:
+            known = self.coding.offset(made, self.offset[rows])
+        return DesignRows(
+            self.coding.recoded(here.Z, made, j),
+            here.offset if known is None else known,
         )
 
     def _with(self, frame: Frame, j: int, value: Any) -> Frame:
@@ -322,21 +347,32 @@ class Means:
         """Return the sums (1) of F and of 1 - F, (2, T), and the gradient of the linear
         functions W, (k, T), of the first, (k, p).
         """
-        return self._summed(source, lambda rows: [(1.0, source.at(rows))], W)
+        sums = self._zeros(W)
+        for rows in self._rows(source):
+            self._add(sums, 1.0, source.at(rows), source.shares(rows)[:, None], W)
+        return sums
 
     def effects(
-        self, source: MarginRows, feature: Feature, W: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums (2), (T,), and the gradient of their functions W, (k, p)."""
-
-        def parts(rows: slice) -> Signed:
-            change = source.change(feature, rows)
-            if isinstance(change, Derivative):
-                return [(1.0, change)]
-            return [(-1.0, change.low), (1.0, change.high)]
-
-        value, gradient = self._summed(source, parts, W)
-        return value[0], gradient
+        self, source: MarginRows, W: np.ndarray
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the sums (2), (T,), and the gradient of their functions W, (k, p), for
+        each feature.
+        """
+        every = [self._zeros(W) for _ in source.features]
+        for rows in self._rows(source):
+            share = source.shares(rows)[:, None]
+            low, below = None, self._zeros(W)
+            for sums, change in zip(every, source.changes(rows), strict=True):
+                if isinstance(change, Derivative):
+                    self._add(sums, 1.0, change, share, W)
+                    continue
+                if change.low is not low:
+                    low, below = change.low, self._zeros(W)
+                    self._add(below, -1.0, low, share, W)
+                for own, more in zip(sums, below, strict=True):
+                    own += more
+                self._add(sums, 1.0, change.high, share, W)
+        return [(value[0], gradient) for value, gradient in every]
 
     def sides(self, at: DesignRows) -> tuple[np.ndarray, np.ndarray]:
         """Return F and 1 - F of rows, (n, T) each, sorted where predictors cross."""
@@ -395,24 +431,26 @@ class Means:
             parts.append(score * more[:, None])
         return np.concatenate(parts, axis=2)
 
-    def _summed(
-        self, source: MarginRows, parts: Callable[[slice], Signed], W: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the sums of signed parts over all rows, and the gradient of their
-        functions W.
-        """
-        T, p = self.J.T, self.model.parameters.size + self.n_more
-        value, gradient = np.zeros((2, T)), np.zeros((len(W), p))
-        # The design of all rows of a table may not fit in memory.
-        step = max(1, _BLOCK // (T + self.model.predictor.location.size))
-        for rows in strips(len(source), step):
-            share = source.shares(rows)[:, None]
-            for sign, part in parts(rows):
-                for own, order in self._orders(part):
-                    a, b = self._terms(part.take(own), share[own], _placed(W, order))
-                    value += sign * a[:, order]
-                    gradient += sign * b
-        return value, gradient
+    def _zeros(self, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return sums of no rows, (2, T), and their gradient, (k, p)."""
+        p = self.model.parameters.size + self.n_more
+        return np.zeros((2, self.J.T)), np.zeros((len(W), p))
+
+    def _rows(self, source: MarginRows) -> Iterator[slice]:
+        """Return slices of rows: the design of all may not fit in memory."""
+        step = _BLOCK // (self.J.T + self.model.predictor.location.size)
+        return strips(len(source), max(1, step))
+
+    def _add(
+        self, sums: tuple[np.ndarray, np.ndarray], sign: float, part: Summand,
+        share: np.ndarray, W: np.ndarray,
+    ) -> None:  # fmt: skip
+        """Add a signed part to sums, and the gradient of its functions W to theirs."""
+        value, gradient = sums
+        for own, order in self._orders(part):
+            a, b = self._terms(part.take(own), share[own], _placed(W, order))
+            value += sign * a[:, order]
+            gradient += sign * b
 
     def _may_cross(self, at: DesignRows) -> bool:
         """Return whether predictors of these rows may cross."""
@@ -464,20 +502,23 @@ class Means:
         eta, unit = predictors(m, here.Z, here.offset)
         f, bend = v * density(m.link, eta), v * slope(m.link, eta)
         eta = _finite(eta)
-        dN, dL, dS = (
-            by.Z[:, part]
-            for part in (m.predictor.nominal, m.predictor.location, m.predictor.scale)
-        )
-        S = here.Z[:, m.predictor.scale]
-        moved = dN @ self.nu.T + (dL @ m.coef + by.offset)[:, None]  # -d(s eta)/dx
+        nominal, location, scale = (
+            m.predictor.nominal, m.predictor.location, m.predictor.scale
+        )  # fmt: skip
+        S, dS = here.Z[:, scale], by.Z[:, scale]
+        coef = np.zeros((by.Z.shape[1], self.J.T))
+        np.add.at(coef, location, m.coef[:, None])
+        np.add.at(coef, nominal, self.nu.T)
+        moved = by.Z @ coef + by.offset[:, None]  # -d(s eta)/dx
         spread = (dS @ m.scale_coef)[:, None]
         e = -moved * unit - eta * spread
         through = bend * e - f * spread  # derivative by eta
         over = (f * unit).T
+        by_column = -over @ by.Z
         direct = self._place(  # derivative by the parameters in e
             np.zeros(self.J.T),
-            -over @ dN,
-            -over @ dL,
+            by_column[:, nominal],
+            by_column[:, location],
             (f * moved * unit).T @ S - (f * eta).T @ dS,
             self._more(-W @ over, by.offset_gradient),
             W,
@@ -492,10 +533,11 @@ class Means:
         """Return sum_ij W_kj by_eta_ij deta_ij/dparameters, (k, p)."""
         m = self.model
         over = (by_eta * unit).T
+        by_column = -over @ at.Z  # a product with some columns would copy them
         return self._place(
             over.sum(axis=1),
-            -over @ at.Z[:, m.predictor.nominal],
-            -over @ at.Z[:, m.predictor.location],
+            by_column[:, m.predictor.nominal],
+            by_column[:, m.predictor.location],
             -(by_eta * eta).T @ at.Z[:, m.predictor.scale],
             self._more(-W @ over, at.offset_gradient),
             W,

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from .._cumulative.design import Design, by_threshold
-from .._input.checks import enumerated, listed, shown, with_suggestions
+from .._input.checks import enumerated, listed, shown
 from .._input.warning import warn
 from .._model.printing import Table, html_record
 from .._numerics.rows import dense, take
 from .._numerics.tails import chi2_tail
 from ..exceptions import ConvergenceWarning
+from .calls import of_fitted
 from .fitted import Fitted, check_likelihood, fitted_model
 
 _ROUNDING = 1e-6  # of twice the difference of two log-likelihoods
@@ -50,7 +51,7 @@ class LikelihoodRatio(NamedTuple):
         return html_record(self)
 
 
-@with_suggestions
+@of_fitted
 def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     """Compare two nested models of the same rows by a likelihood ratio test.
 
@@ -133,7 +134,7 @@ def _tail(chi2: float, dof: int, added: int) -> tuple[float, str]:
     return p_value, f"chi2({dof}){', conservative' * (added > 1)}"
 
 
-@with_suggestions
+@of_fitted
 def anova(*models: Any) -> Table:
     """Compare nested models of the same rows by likelihood ratio tests.
 

@@ -36,7 +36,6 @@ from .._input.checks import (
     check_share,
     listed,
     shown,
-    with_suggestions,
 )
 from .._input.columns import (
     check_shape,
@@ -50,6 +49,7 @@ from .._input.types import ArrayLike, MatrixLike
 from .._model.printing import Table
 from .._numerics.rows import dense, strips
 from .._numerics.tails import normal_margin, normal_two_sided
+from .calls import of_fitted
 from .fitted import Fitted, about_groups, fitted_rows, rows_of
 from .margins import (
     DesignRows,
@@ -522,7 +522,7 @@ def _grid(
     return made, rows._replace(offset=offset, sample_weight=None)
 
 
-@with_suggestions
+@of_fitted
 def predictions(
     model: Any,
     X: MatrixLike | None = None,
@@ -674,7 +674,7 @@ def _summary(found: Found, errors: Errors, z: float) -> list[np.ndarray]:
     return [part.ravel() for part in (found.value, *found.ends(error, z))]
 
 
-@with_suggestions
+@of_fitted
 def marginal_effects(
     model: Any,
     X: MatrixLike | None = None,
@@ -758,7 +758,7 @@ def marginal_effects(
     rows = Rows(X, offset, sample_weight, random)
     means, source, errors = rows.of(model, "marginal_effects")
     W, features = outcome.functions(), source.features
-    found = [means.effects(source, feature, W) for feature in features]
+    found = means.effects(source, W)
     effect = np.array([W @ value for value, _ in found]).ravel()
     error = np.array([errors(gradient) for _, gradient in found]).ravel()
     # Without an error there is no effect: the model does not use the feature, or the

@@ -19,17 +19,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._cumulative.likelihood import cumulative
-from .._input.checks import as_array, check_count, resolve_rng, with_suggestions
+from .._input.checks import as_array, check_count, resolve_rng
 from .._input.immutable import read_only
 from .._input.labels import lacks_label
 from .._input.types import ArrayLike, MatrixLike
+from .calls import of_fitted
 from .diagnostics import RankedRows, check_known_ranks, ends_of, probabilities_of
 from .fitted import about_groups, fitted_rows, warn_of_early_end
 
 _BAND = 0.95  # share of the sets whose sorted residuals are between the ends of a band
 
 
-@with_suggestions
+@of_fitted
 def simulate(
     model: Any,
     X: MatrixLike | None = None,
@@ -170,7 +171,7 @@ class SimulatedResiduals(NamedTuple):
         )
 
 
-@with_suggestions
+@of_fitted
 def simulated_residuals(
     model: Any,
     X: MatrixLike | None = None,

@@ -25,13 +25,14 @@ from .._cumulative.design import Design
 from .._cumulative.fitting import Minimum
 from .._cumulative.likelihood import Factor
 from .._formula.coding import Coding
-from .._input.checks import check_choice, listed, shown, with_suggestions
+from .._input.checks import check_choice, listed, shown
 from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._model.printing import Table
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
+from .calls import of_fitted
 from .fitted import (
     TOL,
     FitMemory,
@@ -388,7 +389,7 @@ class Steps(NamedTuple):
         return f"{self.table}\n{self.model}"
 
 
-@with_suggestions
+@of_fitted
 def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     """Test every term by a fit without it.
 
@@ -448,7 +449,7 @@ def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     return single_terms(fits, start, others, criterion)
 
 
-@with_suggestions
+@of_fitted
 def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Table:
     """Test every term of this model by adding it to a smaller one.
 
@@ -501,7 +502,7 @@ def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Ta
     return single_terms(fits, start, others, criterion)
 
 
-@with_suggestions
+@of_fitted
 def step(
     model: Any,
     *,

@@ -20,7 +20,7 @@ for the errors of random effects). The first part alone is the delta method.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,29 +119,33 @@ class GroupRows:
         Z = [term.Z[every] for term in self.terms]
         return self._shifted(self.base.at(every), Z, every, copies, node)
 
-    def change(self, feature: Feature, rows: slice) -> Change:
+    def changes(self, rows: slice) -> Iterator[Change]:
         every, copies, node = self._copies(rows)
-        change, base = self.base.change(feature, every), self.base
+        base = self.base
         names = base.frame.shown_names if isinstance(base, TableRows) else base.names
-        name, Z = names[feature.column], [term.Z[every] for term in self.terms]
         slopes = [term.effects.slopes for term in self.terms]
-        own = [np.array([slope.column == name for slope in of]) for of in slopes]
-        if isinstance(change, DiscreteChange):
-            ends = []
-            for value, at in zip(self._values(feature), change, strict=True):
-                there = [z.copy() for z in Z]
-                for of, columns, z in zip(slopes, own, there, strict=True):
-                    for j in np.flatnonzero(columns).tolist():
-                        z[:, j] = of[j].at(value)
-                ends.append(self._shifted(at, there, every, copies, node))
-            return DiscreteChange(*ends)
-        by = [np.where(c, np.ones(z.shape), 0.0) for c, z in zip(own, Z, strict=True)]
-        offset, moved = self._slope(Z, by, every, copies, node)
-        beside = change.by.take(copies)
-        return Derivative(
-            self._shifted(change.here, Z, every, copies, node),
-            DesignRows(beside.Z, beside.offset + offset, moved),
-        )
+        for feature, change in zip(base.features, base.changes(every), strict=True):
+            name, Z = names[feature.column], [term.Z[every] for term in self.terms]
+            own = [np.array([slope.column == name for slope in of]) for of in slopes]
+            if isinstance(change, DiscreteChange):
+                ends = []
+                for value, at in zip(self._values(feature), change, strict=True):
+                    there = [z.copy() for z in Z]
+                    for of, columns, z in zip(slopes, own, there, strict=True):
+                        for j in np.flatnonzero(columns).tolist():
+                            z[:, j] = of[j].at(value)
+                    ends.append(self._shifted(at, there, every, copies, node))
+                yield DiscreteChange(*ends)
+                continue
+            by = [
+                np.where(c, np.ones(z.shape), 0.0) for c, z in zip(own, Z, strict=True)
+            ]
+            offset, moved = self._slope(Z, by, every, copies, node)
+            beside = change.by.take(copies)
+            yield Derivative(
+                self._shifted(change.here, Z, every, copies, node),
+                DesignRows(beside.Z, beside.offset + offset, moved),
+            )
 
     def _copies(self, rows: slice) -> tuple[slice, np.ndarray, np.ndarray]:
         """Return the rows of `base` that some rows repeat, the place of each among
