@@ -63,7 +63,7 @@ def test_glance_has_the_figures_of_clm():
         inference.glance(ordinal.fit_pom(WINE.X, WINE.y, l2=1.0))
 
 
-def test_augment_has_the_rows_with_what_the_model_says_of_them(model):
+def test_augment_has_the_rows_with_what_the_model_says_of_them(model, monkeypatch):
     rows = inference.augment(model).to_pandas()
     assert rows[["temp", "contact", "size"]].astype(str).equals(TABLE.astype(str))
     assert_array_equal(rows[".rank"], np.asarray(RATING))
@@ -90,6 +90,11 @@ def test_augment_has_the_rows_with_what_the_model_says_of_them(model):
     assert_allclose(rows[".score"], score)
     penalised = inference.augment(ordinal.fit_pom(MADE.X, MADE.y, l2=0.1))
     assert ".leverage" not in penalised
+    # More changes of estimates than are computed do not keep it from leverages.
+    monkeypatch.setattr("ordinal.inference.diagnostics._MOST", 119 * 4)
+    assert_array_equal(inference.augment(model)[".leverage"], rows[".leverage"])
+    with pytest.raises(ValueError, match="from augment"):
+        inference.influence(model)
 
 
 def test_the_summary_says_what_was_left_out_and_why():

@@ -45,12 +45,7 @@ from .._cumulative.likelihood import (
     quantile,
     terms_of,
 )
-from .._input.checks import (
-    check_choice,
-    check_count,
-    listed,
-    resolve_rng,
-)
+from .._input.checks import check_choice, check_count, listed, resolve_rng
 from .._input.immutable import read_only
 from .._input.intervals import RankIntervals
 from .._input.labels import ranks_of, read_labels
@@ -88,6 +83,7 @@ _MEAN = {"loglog": _EULER, "cloglog": -_EULER}
 _MIRROR = {"cloglog": "loglog", "loglog": "cloglog"}  # F(-t) = 1 - F(t) of the other
 _BLOCK = 1 << 18  # entries of the rows in memory at a time
 _MOST = 50_000_000  # entries of tables of rows and ranks, 400 MB
+_FEWER = "fit fewer rows, or fewer ranks by ordinal.preprocessing.Binning"
 
 
 class RankedRows(NamedTuple):
@@ -359,12 +355,12 @@ def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
     return np.asarray(at[0] + np.maximum(place - left, 0.0) * (at[1] - at[0]))
 
 
-def influence_of(loss: Likelihood, x: np.ndarray) -> Influence:
-    """Return (1) for the training rows of a loss with the minimum x. O(n k p^2)."""
+def influence_of(loss: Likelihood, x: np.ndarray, changes: bool = True) -> Influence:
+    """Return (1) for the rows of a loss, on demand without `change`. O(n k p^2)."""
     D, p, k = loss.design, x.size, loss.n_predictors
     V = inverse(loss.at(x).hessian) / D.total
     leverage, cook = np.empty((2, D.n_samples))
-    change = np.empty((D.n_samples, p))
+    change = np.empty((D.n_samples if changes else 0, p))
     for rows, (J, g, H) in loss.derivatives(x):
         w = D.weight[rows]
         g, M = g * w[:, None], -H * w[:, None, None]
@@ -379,7 +375,8 @@ def influence_of(loss: Likelihood, x: np.ndarray) -> Influence:
             needed = ~(np.abs(np.linalg.det(A)) > 0)
             A[needed] = np.nan
             u = np.linalg.solve(A, g[:, :, None])[:, :, 0]
-        change[rows] = -np.einsum("nk,nkp->np", u, JV)
+        if changes:
+            change[rows] = -np.einsum("nk,nkp->np", u, JV)
         cook[rows] = np.einsum("nk,nkl,nl->n", u, K, u) / p
     with np.errstate(invalid="ignore"):
         change = D.raw(change.T).T
@@ -609,17 +606,18 @@ def influence(model: Any) -> Influence:
     covariance_for(model, "influence")
     fit = remembered(model, "influence")
     n, p = fit.loss.design.n_samples, fit.x.size
-    _check_size("influence", n * p, f"a change of {p} parameters for each of {n} rows")
+    changes = f"a change of {p} parameters for each of {n} rows"
+    remedy = "take leverages and Cook's distances from augment, or fit fewer rows"
+    _check_size("influence", n * p, changes, remedy)
     return influence_of(fit.loss, fit.x)
 
 
-def _check_size(asked: str, entries: int, what: str) -> None:
-    """Raise ValueError for a table of rows and ranks that has too many entries."""
+def _check_size(asked: str, entries: int, what: str, remedy: str = _FEWER) -> None:
+    """Raise ValueError for a table of rows that has too many entries."""
     if entries > _MOST:
         raise ValueError(
-            f"{asked} computes {what}, more than {_MOST:g} numbers: fit ranks that are "
-            "groups of these (ordinal.preprocessing.Binning); residuals, predict and "
-            "confint do without them"
+            f"{asked} computes {what}, more than {_MOST:g} numbers: {remedy}; "
+            "residuals, predict and confint do without them"
         )
 
 
@@ -716,7 +714,8 @@ def augment(
     }
     columns[".residual"] = residuals_of(model, rows, "probability", None)
     if X is None and has_errors(model):
-        found = influence(model)
+        fit = remembered(model, "augment")
+        found = influence_of(fit.loss, fit.x, changes=False)
         columns[".leverage"] = found.leverage
         columns[".cooks_distance"] = found.cooks_distance
     return Table(columns, index)
