@@ -170,6 +170,18 @@ def test_columns_that_the_model_does_not_have_are_not_read():
     assert_array_equal(found.importance, model.explain(table, rng=1).importance)
 
 
+@pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_svorim])
+@pytest.mark.parametrize("labels", [None, y])
+def test_a_long_explanation_says_how_long_before_it_begins(fit, labels, monkeypatch):
+    model, views = fit(X, y), "ordinal._views.importances"
+    monkeypatch.setattr(f"{views}._MANY", 80)
+    monkeypatch.setattr(f"{views}._SOME", 40)
+    model.explain(X, labels)
+    monkeypatch.setattr(f"{views}._LONG", 0.0)
+    with pytest.warns(UserWarning, match=r"explain will take about .* 90 rows of X"):
+        model.explain(X, labels)
+
+
 def test_importances_have_no_rounding_noise():
     """Changes are whole ranks, so those that cancel give exactly 0, not 1e-18."""
     n_repeats = 5  # a fifth is not a binary fraction

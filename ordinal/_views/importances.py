@@ -2,7 +2,8 @@
 
 from __future__ import annotations  # numpy.random is slow to import
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,9 +16,16 @@ from .._input.immutable import read_only
 from .._input.intervals import RankIntervals
 from .._input.labels import ranks_of, read_labels
 from .._input.types import Labels, MatrixLike, Rng
+from .._input.warning import warn
 from .._model.explanation import Explanation
 from .._model.model import innermost
+from .._numerics.rows import take
+from .._watch.progress import duration
 from ..kernels.functions import kernel_class
+
+_MANY = 50_000  # rows of which some are explained first, to forecast the time of all
+_SOME = 8192
+_LONG = 60.0  # seconds from which a warning says the time
 
 
 def explain(
@@ -32,12 +40,15 @@ def explain(
             f"X must have two rows or more to be explained, got {n}: pass the training "
             "or the test set"
         )
+    if y is None:
+        _forecast(model, X, model._score_terms, n)
     if y is None and (terms := model._score_terms(X)) is not None:
         names, values = terms
         return _sorted(
             "contributions", names, *_spread(values), "unit of the score", values
         )
     frame = _permutable(model, X)
+    _forecast(model, frame, model.predict, n, frame.shape[1] * n_repeats)
     changes = _permuted(model, frame, y, n_repeats, rng)
     error = changes.std(axis=1) / np.sqrt(max(len(frame), 1)) / n_repeats
     names = frame.names or model.feature_names or default_names(frame.shape[1])
@@ -49,6 +60,24 @@ def explain(
         error,
         f"{what} in ranks",
     )
+
+
+def _forecast(
+    model: Any, X: Any, call: Callable[[Any], Any], n: int, repeats: int = 1
+) -> None:
+    """Warn if calls for many rows will take long, by the time of one for some."""
+    if n <= _MANY:
+        return
+    some = take(read_rows_of(X, model.feature_names), slice(0, _SOME))
+    began = time.perf_counter()
+    call(some)
+    seconds = (time.perf_counter() - began) * n / len(some) * repeats
+    if seconds > _LONG:
+        warn(
+            f"explain will take about {duration(seconds)} for the {n} rows of X: pass "
+            "some of them, of which a few hundred are enough",
+            UserWarning,
+        )
 
 
 def _permutable(model: Any, X: Any) -> Frame:
