@@ -24,7 +24,8 @@ has 8, as the sex is spelt out in three. Machine CPU is not among the data.
 A line below the methods has its stars: significantly worse than the best by Wilcoxon's
 rank sum at 0.01. Counted are partitions, fits that differ and those that did not
 converge; seconds are those of the searches. --store keeps what was fitted in that
-folder, and the same command goes on where it was killed.
+folder, and the same command goes on where it was killed. --rows N learns from the first
+N of the training rows alone.
 """
 
 from functools import partial
@@ -105,7 +106,8 @@ def row(args, name, bins, method, store):
     """Run one cell of the table; its printed row."""
     search = CoarseToFine(fine=not args.coarse)
     paper = figures(PAPER[bins, method], SETS)[name]
-    return cell(args, (name, bins), method, FIT[method], search, paper, store)
+    fit, rows = FIT[method], args.rows
+    return cell(args, (name, bins), method, fit, search, paper, store, rows=rows)
 
 
 def significantly_worse(errors):
@@ -120,16 +122,16 @@ def significantly_worse(errors):
     return "  significantly worse than the best: " + "; ".join(parts)
 
 
-def cell(args, partition, method, fit, search, paper, store, cv=5):
+def cell(args, partition, method, fit, search, paper, store, cv=5, rows=None):
     """The printed row of a method on the partitions of a set, and its errors there. The
     row has means and deviations beside the paper's, (2, 2), NaN where it has none."""
     name, bins = partition
     errors, ended, seconds = [], [], 0.0
     for split in range(args.splits):
-        X, y, *holdout = raw_partition(args.data, name, bins, split)
+        X, y, train, test = raw_partition(args.data, name, bins, split)
         found = by_measure(
-            fit, X, y, search=search, outer=[holdout], seed=[args.seed, split],
-            n_threads=args.threads, store=store, cv=cv,
+            fit, X, y, search=search, outer=[(train[:rows], test)],
+            seed=[args.seed, split], n_threads=args.threads, store=store, cv=cv,
         )  # fmt: skip
         errors.append([result.scores[m][0] for m, result in found.items()])
         of_split, took = fits(found)
@@ -155,6 +157,7 @@ def main():
     stage = parser.add_mutually_exclusive_group()
     stage.add_argument("--coarse", action="store_true", help="without the fine grid")
     stage.add_argument("--fine", dest="coarse", action="store_false", help="(default)")
+    parser.add_argument("--rows", type=int, metavar="N", help="to learn from")
     args = parser.parse_args()
 
     grid = "coarse grid" if args.coarse else "coarse and fine grid"

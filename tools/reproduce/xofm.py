@@ -52,6 +52,8 @@ SEARCHED = {
     "learning_rate": (1e-3, 3e-3),
     "n_epochs": (5, 20),
 }
+# a pass has 4.9 million pairs, 87 times as many as on Boston
+FEWER = {"g_abalone": {"n_epochs": (0.1, 0.4)}}
 METHODS = {
     "paper": (None, SEARCHED),
     "ours": (ordinal.fit_xofm, Grid(l2_main=PENALTIES, l2_pair=PENALTIES)),
@@ -152,7 +154,7 @@ def row(args, name, method, store):
         if method == "xofm":  # which is meant to stop short
             warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
         if method == "paper":
-            ours = by_the_paper(args, X, y, grid)
+            ours = by_the_paper(args, X, y, grid | FEWER.get(name, {}))
         else:
             found = nested(
                 fit, X, y, search=grid, rule="own", outer=args.splits, test_size=0.2,
