@@ -79,7 +79,7 @@ from ._input.labels import (
     row_weights,
     sample_weights,
 )
-from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng
+from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng, RowsLike
 from ._input.warning import each_warning_once
 from ._model.column_names import named, with_names
 from ._model.explanation import Named
@@ -180,16 +180,16 @@ class ConformalModel(Model):
     def _score_terms(self, X: MatrixLike) -> Named | None:
         return self.model._score_terms(X) if isinstance(self.model, Model) else None
 
-    def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
+    def predict(self, X: RowsLike, **rule: Any) -> np.ndarray:
         """Return the labels predicted by the model with this `rule`, (n,)."""
         return self.model.predict(X, **rule)  # type: ignore[no-any-return]
 
-    def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, **how: Any) -> np.ndarray:
         """Return the probabilities by the model, (n, r), if it has them."""
         P = np.asarray(self.model.predict_proba(X, **how))
         return in_rank_order(P, self.model, self.classes)
 
-    def p_values(self, X: MatrixLike) -> np.ndarray:
+    def p_values(self, X: RowsLike) -> np.ndarray:
         """Return the p-value (P) of every rank, before anything is added to a set.
 
         Parameters
@@ -227,7 +227,7 @@ class ConformalModel(Model):
         return np.asarray(above / (1 + total))
 
     def predict_interval(
-        self, X: MatrixLike, *, coverage: float | None = None
+        self, X: RowsLike, *, coverage: float | None = None
     ) -> np.ndarray:
         """Return the lowest and the highest label of the set of every row.
 
@@ -250,15 +250,13 @@ class ConformalModel(Model):
         """
         return np.asarray(self.classes[self._ends(X, coverage)])
 
-    def predict_set(
-        self, X: MatrixLike, *, coverage: float | None = None
-    ) -> np.ndarray:
+    def predict_set(self, X: RowsLike, *, coverage: float | None = None) -> np.ndarray:
         """Predict sets of ranks, (n, r) bool; `predict_interval` gives their ends."""
         ends, rank = self._ends(X, coverage), np.arange(self.classes.size)
         return np.asarray((ends[:, :1] <= rank) & (rank <= ends[:, 1:]))
 
     def evaluate(
-        self, X: MatrixLike, y: Labels, *, coverage: float | None = None
+        self, X: RowsLike, y: Labels, *, coverage: float | None = None
     ) -> Table:
         """Return coverage and mean size of the sets of rows with known labels.
 
@@ -294,7 +292,7 @@ class ConformalModel(Model):
         }
         return Table(columns)
 
-    def _ends(self, X: MatrixLike, coverage: float | None) -> np.ndarray:
+    def _ends(self, X: RowsLike, coverage: float | None) -> np.ndarray:
         """Return numbers of the first and the last rank of every set, (n, 2)."""
         X = with_names(read_once(X), self.feature_names)
         share = self.coverage if coverage is None else check_share("coverage", coverage)

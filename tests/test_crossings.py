@@ -391,6 +391,7 @@ def test_every_method_that_predicts_takes_records():
     for model, names in (
         (ordinal.conformal(pom, frame, y),
          ["p_values", "predict_interval", "predict_set"]),
+        (pom, ["predictions", "marginal_effects"]),
         (ordinal.fit_boosting(frame, y, n_rounds=3), ["contributions"]),
         (ordinal.fit_xofm(frame, y), ["contributions", "predict_interval"]),
         (ordinal.fit_gpor(frame[["age", "size"]], y), ["predict_latent"]),

@@ -56,6 +56,7 @@ estimator = SVORIM(C=10.0, kernel="linear")
 C: float = estimator.C
 fitted = estimator.fit(X, y).predict(X)
 linear = POM(l2=0.1).fit(X, y)
+svorim.predict([{"a": 1.0, "b": 2.0}, {"a": 1, "b": 2.0, "name": "x"}])
 mae = scorer("mae")(linear, X, y)
 sets = ordinal.conformal(loaded, X, y, coverage=0.9).predict_set(X)
 for train, _ in stratified_kfold(y, 3):

@@ -28,7 +28,7 @@ from .._input.checks import listed, shown
 from .._input.columns import by_column, check_distinct, coded_column, read_table
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Rule
 from .._input.frame import Frame, default_names
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, RowsLike
 from .._input.warning import warn
 from .._model.storage import Storable
 from .._watch.convergence import (
@@ -401,7 +401,7 @@ class Coding(Storable):
             if v.source == column and v.labels is not None
         )
 
-    def read(self, X: MatrixLike) -> Frame:
+    def read(self, X: RowsLike) -> Frame:
         """Return the columns of a table that the coding reads.
 
         Raises
@@ -423,7 +423,7 @@ class Coding(Storable):
             )
         return frame
 
-    def transform(self, X: MatrixLike) -> np.ndarray:
+    def transform(self, X: RowsLike) -> np.ndarray:
         """Return the design of the rows of a table, (n, D) float64, C-contiguous.
 
         Raises
@@ -457,7 +457,7 @@ class Coding(Storable):
                 out[:, at] = np.column_stack(list(self._of(term, values)))
         return out
 
-    def offset(self, X: MatrixLike, more: ArrayLike | None = None) -> np.ndarray | None:
+    def offset(self, X: RowsLike, more: ArrayLike | None = None) -> np.ndarray | None:
         """Return the sum of the formula's offsets and of `more`, or None without any.
 
         Its shape is (n,), or (n, T) if `more` differs by threshold. Errors are those of

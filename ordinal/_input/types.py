@@ -37,6 +37,8 @@ class Executor(Protocol):
 
 Matrix: TypeAlias = np.ndarray | CSR  # a validated matrix, for kernels and solvers
 MatrixLike: TypeAlias = ArrayLike | SparseLike | CSR  # a matrix from the caller
+# Rows for a fitted model: also records, whose lists mypy reads as those of any objects.
+RowsLike: TypeAlias = MatrixLike | Mapping[str, Any] | Sequence[Any]
 Index: TypeAlias = slice | np.ndarray  # selects rows
 Labels: TypeAlias = ArrayLike | Sequence[Any]
 

@@ -22,7 +22,7 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 READING = (
     "predict", "predict_proba", "decision_function", "explain",
     "report", "score", "contributions", "hidden", "predict_latent", "score_samples",
-    "p_values", "predict_interval", "predict_set", "evaluate",
+    "p_values", "predict_interval", "predict_set", "evaluate", "places",
 )  # fmt: skip
 
 
@@ -40,9 +40,9 @@ def reads_records(method: _Method) -> _Method:
         if as_frame and not find_spec("pandas"):
             raise ImportError("as_frame=True needs pandas: pip install pandas")
         if given:
-            given = (_rows_for(self, given[0]), *given[1:])
+            given = (rows_for(self, given[0]), *given[1:])
         elif "X" in options:
-            options["X"] = _rows_for(self, options["X"])
+            options["X"] = rows_for(self, options["X"])
         made = warning_once(self, *given, **options)
         return _by_label(self, made, given or options.values()) if as_frame else made
 
@@ -50,7 +50,7 @@ def reads_records(method: _Method) -> _Method:
     return cast(_Method, call)
 
 
-def _rows_for(model: Any, X: Any) -> Any:
+def rows_for(model: Any, X: Any) -> Any:
     """Return rows for a model, in which records are a data frame; [] has no rows."""
     if isinstance(X, list | tuple) and not X:
         names = model.feature_names

@@ -26,7 +26,7 @@ from .._input.fields import Array
 from .._input.frame import default_names
 from .._input.labels import rounded_labels
 from .._input.sparse import CSR
-from .._input.types import ArrayLike, Labels, MatrixLike, Rng
+from .._input.types import ArrayLike, Labels, MatrixLike, Rng, RowsLike
 from .._watch.convergence import Convergence, warn_of_unknown_levels, warn_of_unnamed
 from .column_names import READING, reads_records, with_names
 from .explanation import Explanation, Named
@@ -195,7 +195,7 @@ class Model(Storable):
         def convergence(self) -> Convergence: ...
 
     def predict(
-        self, X: MatrixLike, *, rule: Any = None, cost: ArrayLike | None = None
+        self, X: RowsLike, *, rule: Any = None, cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict the labels of rows, (n,), of the type of `classes`.
 
@@ -211,7 +211,7 @@ class Model(Storable):
         """
         raise NotImplementedError
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
         With `as_frame`, they are a pandas DataFrame with a column per label, which has
@@ -265,7 +265,7 @@ class Model(Storable):
     @reads_records
     def explain(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         y: Labels | None = None,
         *,
         n_repeats: int = 5,
@@ -318,7 +318,7 @@ class Model(Storable):
     @reads_records
     def score(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         y: Labels,
         *,
         scoring: Any = "mae",
@@ -366,7 +366,7 @@ class Model(Storable):
     @reads_records
     def report(
         self,
-        X: MatrixLike | str,
+        X: RowsLike | str,
         y: Labels,
         path: str | os.PathLike[str] | None = None,
         *,

@@ -11,7 +11,7 @@ from .._input.checks import check_entries, shown
 from .._input.fields import DISTINCT, FINITE, LABELS, Array, Length, Size
 from .._input.frame import default_names
 from .._input.sparse import is_sparse
-from .._input.types import Matrix, MatrixLike
+from .._input.types import Matrix, MatrixLike, RowsLike
 from .._numerics.rows import dense
 from .._numerics.threads import resolve_n_threads
 from .._watch.convergence import Convergence
@@ -67,7 +67,7 @@ class KernelModel(Model):
         self._check_values()
 
 
-def decision(model: Any, X: MatrixLike) -> np.ndarray:
+def decision(model: Any, X: RowsLike) -> np.ndarray:
     """Return the `decision_function` of a kernel model, from k(X, support) @ coef.
 
     Raises ValueError or TypeError as `read_features`.
@@ -123,7 +123,7 @@ class Hyperplanes(KernelModel):
 
         @property
         def link(self) -> Any: ...
-        def decision_function(self, X: MatrixLike) -> np.ndarray: ...
+        def decision_function(self, X: RowsLike) -> np.ndarray: ...
         def _linked(self, f: np.ndarray) -> np.ndarray: ...
 
     def link_input(self, X: MatrixLike, like: Hyperplanes) -> np.ndarray:
@@ -141,7 +141,7 @@ class Hyperplanes(KernelModel):
             values[:, ~known] = values[:, known].max(axis=1, keepdims=True)
         return values
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return probabilities of the ranks from `decision_function` by the `link`, as
         the docstring of the class says.
 

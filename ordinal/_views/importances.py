@@ -15,7 +15,7 @@ from .._input.frame import Frame, default_names
 from .._input.immutable import read_only
 from .._input.intervals import RankIntervals
 from .._input.labels import ranks_of, read_labels
-from .._input.types import Labels, MatrixLike, Rng
+from .._input.types import Labels, Rng
 from .._input.warning import warn
 from .._model.explanation import Explanation
 from .._model.model import innermost
@@ -29,7 +29,7 @@ _LONG = 60.0  # seconds from which a warning says the time
 
 
 def explain(
-    model: Any, X: MatrixLike, y: Labels | None, n_repeats: int, rng: Rng
+    model: Any, X: Any, y: Labels | None, n_repeats: int, rng: Rng
 ) -> Explanation:
     """Return the explanation of a model on rows; `Model.explain` documents it."""
     n_repeats = check_count("n_repeats", n_repeats)

@@ -30,7 +30,7 @@ from .._input.fields import (
 from .._input.frame import default_names
 from .._input.immutable import read_only
 from .._input.sparse import is_sparse
-from .._input.types import ArrayLike, Matrix, MatrixLike
+from .._input.types import ArrayLike, Matrix, MatrixLike, RowsLike
 from .._model.explanation import Named
 from .._model.links import falling
 from .._model.model import read_for
@@ -127,7 +127,7 @@ class BoostingModel(Thresholds):
     def _names(self) -> tuple[str, ...]:
         return self.feature_names or default_names(self.n_features)
 
-    def _rows(self, X: MatrixLike) -> Matrix:
+    def _rows(self, X: RowsLike) -> Matrix:
         """Return rows as numbers, (n, d), with NaN for missing values."""
         # Without categories, an array is read whole instead of column by column.
         coded = any(labels is not None for labels in self.categories)
@@ -146,7 +146,7 @@ class BoostingModel(Thresholds):
     def _ranges(self) -> list[tuple[int, int]]:
         return list(pairwise(self.start.tolist()))
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the score, which increases with the rank.
 
         Parameters
@@ -190,7 +190,7 @@ class BoostingModel(Thresholds):
         first = (np.diff(below, prepend=0) > 0) & (below < self.observed.sum())
         return np.asarray(self.thresholds[first])
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
         With structure="scores", the values of P(y > k) may increase with k at a row.
@@ -228,7 +228,7 @@ class BoostingModel(Thresholds):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: Literal["median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,
@@ -275,7 +275,7 @@ class BoostingModel(Thresholds):
         total = gain.sum()
         return Named(self._names, read_only(gain / total if total > 0 else gain))
 
-    def contributions(self, X: MatrixLike) -> Named:
+    def contributions(self, X: RowsLike) -> Named:
         """Return the contributions of the features to the score of each row.
 
         They are Shapley values: the change of the mean score when the value of a

@@ -34,6 +34,7 @@ from .._input.types import (
     Matrix,
     MatrixLike,
     Rng,
+    RowsLike,
 )
 from .._model.basis import enough_rows
 from .._model.kernel_fit import read_only_matrix, support_rows
@@ -129,7 +130,7 @@ class GporModel(ThresholdModel):
         return gamma
 
     def predict_latent(
-        self, X: MatrixLike, *, diagonal: ArrayLike | None = None
+        self, X: RowsLike, *, diagonal: ArrayLike | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return mean and variance of f(x), (16) or (17), without the noise.
 
@@ -217,7 +218,7 @@ class GporModel(ThresholdModel):
         check_entries("diagonal", prior, holds, "be finite and >= 0")
         return prior
 
-    def _log_proba(self, X: MatrixLike, diagonal: ArrayLike | None) -> np.ndarray:
+    def _log_proba(self, X: RowsLike, diagonal: ArrayLike | None) -> np.ndarray:
         """Return (n, r) logarithms of (18); -inf for a rank that had no rows."""
         mean, var = self.predict_latent(X, diagonal=diagonal)
         r = self.classes.size
@@ -236,7 +237,7 @@ class GporModel(ThresholdModel):
 
     def predict_proba(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         diagonal: ArrayLike | None = None,
         as_frame: bool = False,
@@ -260,7 +261,7 @@ class GporModel(ThresholdModel):
             return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def score_samples(
-        self, X: MatrixLike, y: Labels, *, diagonal: ArrayLike | None = None
+        self, X: RowsLike, y: Labels, *, diagonal: ArrayLike | None = None
     ) -> np.ndarray:
         """Return the log predictive probability of given labels, (n,), in nats.
 
@@ -283,7 +284,7 @@ class GporModel(ThresholdModel):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: Literal["median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,

@@ -28,7 +28,7 @@ from .._cumulative.fitting import likelihood_of
 from .._cumulative.likelihood import cumulative
 from .._cumulative.separation import separated_columns
 from .._input.checks import check_choice, listed
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, RowsLike
 from .._input.warning import warn
 from .._model.printing import Table
 from .._model.threshold_model import names_between
@@ -451,7 +451,7 @@ def _warn_of_few_rows(D: Design, dof: int) -> None:
 @of_fitted
 def goodness_of_fit(
     model: Any,
-    X: MatrixLike | None = None,
+    X: RowsLike | None = None,
     y: ArrayLike | None = None,
     *,
     by: Sequence[str] | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._formula.coding import Coding
 from .._input.checks import check_choice, check_share, listed, shown
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, RowsLike
 from .._model.printing import Table
 from .._numerics.rows import dense
 from .._numerics.tails import (
@@ -222,7 +222,7 @@ def contrasts(
     kind: Smooth = "latent",
     at: ArrayLike | None = None,
     values: ArrayLike | None = None,
-    X: MatrixLike | None = None,
+    X: RowsLike | None = None,
     adjust: Adjust = "tukey",
     level: float = 0.95,
     effects: str | None = None,
@@ -344,7 +344,7 @@ def contrasts(
 
 
 @of_fitted
-def simultaneous_band(model: Any, X: MatrixLike, level: float = 0.95) -> Table:
+def simultaneous_band(model: Any, X: RowsLike, level: float = 0.95) -> Table:
     """Return a simultaneous confidence band of the score along a sequence of rows.
 
     The curve is x'beta minus its value at the first row, which is the reference;

@@ -49,7 +49,7 @@ from .._input.checks import check_choice, check_count, listed, resolve_rng
 from .._input.immutable import read_only
 from .._input.intervals import RankIntervals
 from .._input.labels import ranks_of, read_labels
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, MatrixLike, RowsLike
 from .._model.printing import Table
 from .._model.threshold_model import decide
 from .._numerics.rows import strips
@@ -400,7 +400,7 @@ def feature_values(rows: RankedRows, name: str) -> tuple[np.ndarray, np.ndarray 
 @of_fitted
 def residuals(
     model: Any,
-    X: MatrixLike | None = None,
+    X: RowsLike | None = None,
     y: ArrayLike | None = None,
     *,
     kind: Residual = "probability",
@@ -488,7 +488,7 @@ def residuals(
 @of_fitted
 def hosmer_lemeshow(
     model: Any,
-    X: MatrixLike | None = None,
+    X: RowsLike | None = None,
     y: ArrayLike | None = None,
     *,
     groups: int = 10,
@@ -634,7 +634,7 @@ def probabilities_of(model: Any, source: MatrixRows | TableRows) -> np.ndarray:
 @of_fitted
 def augment(
     model: Any,
-    X: MatrixLike | None = None,
+    X: RowsLike | None = None,
     y: ArrayLike | None = None,
     *,
     offset: ArrayLike | None = None,

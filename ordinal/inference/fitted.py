@@ -39,8 +39,9 @@ from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._input.problem import around_ranks
 from .._input.sparse import CSR
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, RowsLike
 from .._input.warning import warn
+from .._model.column_names import rows_for
 from .._model.model import Model, read_for
 from .._model.storage import Storable
 from .._model.support import finite_scores
@@ -397,7 +398,7 @@ def fitted_model(
 def fitted_rows(
     model: Any, X: Any, asked: str, remedies: Mapping[str, str] | None = None
 ) -> tuple[Any, Any]:
-    """Return the model as `fitted_model` does, and raw rows as its features."""
+    """Return the model as `fitted_model` does, and rows as its features."""
     given = model
     while not isinstance(getattr(model, "statistics", None), FitStatistics):
         if isinstance(model, PreprocessedModel) and X is not None:
@@ -417,7 +418,7 @@ def fitted_rows(
             raise TypeError(
                 f"{asked} is not defined for a {type(model).__name__}: {remedies[kind]}"
             )
-    return model, X
+    return model, None if X is None else rows_for(model, X)
 
 
 def rows_of(model: Any, X: Any, n: int) -> tuple[np.ndarray, Any]:
@@ -768,7 +769,7 @@ def _matvec(Z: np.ndarray | CSR, columns: np.ndarray, slopes: np.ndarray) -> np.
 
 
 def read_design(
-    model: Fitted, X: MatrixLike, offset: ArrayLike | None
+    model: Fitted, X: RowsLike, offset: ArrayLike | None
 ) -> tuple[np.ndarray | CSR, np.ndarray | None]:
     """Return the design columns of rows, (n, D), and their offset or None."""
     coding = model.predictor.coding

@@ -45,7 +45,7 @@ from .._input.columns import (
 )
 from .._input.frame import Frame
 from .._input.labels import sample_weights, shares
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, RowsLike
 from .._model.printing import Table
 from .._numerics.rows import dense, strips
 from .._numerics.tails import normal_margin, normal_two_sided
@@ -525,7 +525,7 @@ def _grid(
 @of_fitted
 def predictions(
     model: Any,
-    X: MatrixLike | None = None,
+    X: RowsLike | None = None,
     *,
     kind: Kind = "probability",
     at: ArrayLike | None = None,
@@ -677,7 +677,7 @@ def _summary(found: Found, errors: Errors, z: float) -> list[np.ndarray]:
 @of_fitted
 def marginal_effects(
     model: Any,
-    X: MatrixLike | None = None,
+    X: RowsLike | None = None,
     *,
     kind: Linear = "probability",
     at: ArrayLike | None = None,

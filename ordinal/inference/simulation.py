@@ -22,7 +22,7 @@ from .._cumulative.likelihood import cumulative
 from .._input.checks import as_array, check_count, resolve_rng
 from .._input.immutable import read_only
 from .._input.labels import lacks_label
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, RowsLike
 from .calls import of_fitted
 from .diagnostics import RankedRows, check_known_ranks, ends_of, probabilities_of
 from .fitted import about_groups, fitted_rows, warn_of_early_end
@@ -33,7 +33,7 @@ _BAND = 0.95  # share of the sets whose sorted residuals are between the ends of
 @of_fitted
 def simulate(
     model: Any,
-    X: MatrixLike | None = None,
+    X: RowsLike | None = None,
     *,
     n: int = 1,
     offset: ArrayLike | None = None,
@@ -174,7 +174,7 @@ class SimulatedResiduals(NamedTuple):
 @of_fitted
 def simulated_residuals(
     model: Any,
-    X: MatrixLike | None = None,
+    X: RowsLike | None = None,
     y: ArrayLike | None = None,
     *,
     by: ArrayLike | None = None,

@@ -29,6 +29,7 @@ from .._input.types import (
     Matrix,
     MatrixLike,
     Rng,
+    RowsLike,
 )
 from .._model.basis import chosen, features_among
 from .._model.kernel_fit import (
@@ -100,7 +101,7 @@ class KdlorModel(ScoreModel):
     C: Annotated[float, FINITE, POSITIVE]
     ridge: Annotated[float, FINITE, POSITIVE]
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the score f(x), which increases with the rank.
 
         Parameters

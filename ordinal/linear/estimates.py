@@ -40,7 +40,7 @@ from .._input.fields import (
 from .._input.immutable import read_only
 from .._input.problem import around_ranks
 from .._input.sparse import CSR
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, MatrixLike, RowsLike
 from .._model.explanation import Named, in_columns, linear_terms
 from .._model.labelled import labels_like_those_given
 from .._model.model import Model
@@ -270,7 +270,7 @@ class LinearModel(Model):
     # Predictions
 
     def decision_function(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None
+        self, X: RowsLike, *, offset: ArrayLike | None = None
     ) -> np.ndarray:
         """Return x'beta plus the offset, (n,), which is larger for higher ranks.
 
@@ -288,7 +288,7 @@ class LinearModel(Model):
         return score(self, *read_design(self, X, offset))
 
     def predict_proba(
-        self, X: MatrixLike, *, offset: ArrayLike | None = None, as_frame: bool = False
+        self, X: RowsLike, *, offset: ArrayLike | None = None, as_frame: bool = False
     ) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
@@ -419,7 +419,7 @@ class LinearModel(Model):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: Literal["median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,
@@ -452,7 +452,7 @@ class LinearModel(Model):
         return self._predicted(X, *read_design(self, X, offset), None, rule, cost)
 
     def _predicted(
-        self, X: MatrixLike, Z: np.ndarray | CSR, offset: np.ndarray | None,
+        self, X: RowsLike, Z: np.ndarray | CSR, offset: np.ndarray | None,
         sd: np.ndarray | None, rule: str | None, cost: ArrayLike | None,
     ) -> np.ndarray:  # fmt: skip
         """Return the labels of rows X by a rule, given the design and offsets."""

@@ -30,7 +30,15 @@ from .._input.frame import default_names
 from .._input.immutable import read_only
 from .._input.problem import Problem, around_ranks
 from .._input.sparse import CSR
-from .._input.types import ArrayLike, Blocks, ClassWeight, Labels, MatrixLike, Rng
+from .._input.types import (
+    ArrayLike,
+    Blocks,
+    ClassWeight,
+    Labels,
+    MatrixLike,
+    Rng,
+    RowsLike,
+)
 from .._model.explanation import Named, in_columns, linear_terms
 from .._model.folds import calibrate, draw_few_folds, fold_shares
 from .._model.labelled import MissingLabels
@@ -120,11 +128,11 @@ class LinearThresholdModel(Scored):
         """
         return None if self.coding is None else self.coding.categories
 
-    def _columns(self, X: MatrixLike) -> np.ndarray | CSR:
+    def _columns(self, X: RowsLike) -> np.ndarray | CSR:
         """Return the columns of `coef` for rows."""
         return read_for(self, X) if self.coding is None else self.coding.transform(X)
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the score f(x) = x'coef, which increases with the rank.
 
         Parameters

@@ -16,7 +16,7 @@ from .._input.checks import check_choice, check_share, shown
 from .._input.fields import FINITE, POSITIVE, Array
 from .._input.labels import label_text
 from .._input.sparse import CSR
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, RowsLike
 from .._model.printing import Table, aligned
 from .._model.support import finite_scores
 from .._numerics.rows import strips, take
@@ -256,7 +256,7 @@ class ClmmModel(LinearModel):
 
     def predict_proba(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         effects: Effects = "new",
         groups: Mapping[str, ArrayLike] | None = None,
@@ -297,7 +297,7 @@ class ClmmModel(LinearModel):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: Literal["median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,
@@ -314,7 +314,7 @@ class ClmmModel(LinearModel):
         return self._predicted(X, *placed, rule, cost)
 
     def _placed(
-        self, X: MatrixLike, effects: Effects, groups: object, offset: ArrayLike | None
+        self, X: RowsLike, effects: Effects, groups: object, offset: ArrayLike | None
     ) -> tuple[np.ndarray | CSR, np.ndarray, np.ndarray | None]:
         """Return the design of rows, their offsets with the effects of known groups,
         (n,), and the standard deviations of those of new groups, (n,), if any.
@@ -397,7 +397,7 @@ class ClmmModel(LinearModel):
         return RatioMeans(self, self.family, n_more)
 
     def _terms_of(
-        self, X: MatrixLike, effects: Effects, groups: object
+        self, X: RowsLike, effects: Effects, groups: object
     ) -> tuple[GroupTerm, ...]:
         """Return the columns of the random effects at rows of X, and their levels."""
         names = [slope.column for own in self.random for slope in own.slopes]

@@ -19,7 +19,15 @@ import numpy as np
 from .._input.checks import resolve_rng, shown
 from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.immutable import Immutable, read_only
-from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
+from .._input.types import (
+    ArrayLike,
+    Blocks,
+    Executor,
+    Labels,
+    MatrixLike,
+    Rng,
+    RowsLike,
+)
 from .._input.warning import each_warning_once
 from .._model.explanation import Explanation
 from .._model.labelled import (
@@ -183,7 +191,7 @@ class Selection(Storable):
         names: tuple[str, ...] | None = getattr(self._fitted(), "feature_names", None)
         return names
 
-    def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
+    def predict(self, X: RowsLike, **rule: Any) -> np.ndarray:
         """Predict labels, (n,), for rows of raw features by the refitted model.
 
         Without `rule`, they follow the rule by which points were scored.
@@ -192,17 +200,17 @@ class Selection(Storable):
         """
         return self._fitted().predict(X, **rule)  # type: ignore[no-any-return]
 
-    def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, **how: Any) -> np.ndarray:
         """Return `predict_proba` of the refitted model for rows of raw `X`."""
         return self._fitted().predict_proba(X, **how)  # type: ignore[no-any-return]
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the `decision_function` of the refitted model for raw `X`."""
         return np.asarray(self._fitted().decision_function(X))
 
     def explain(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         y: Labels | None = None,
         *,
         n_repeats: int = 5,
@@ -214,7 +222,7 @@ class Selection(Storable):
 
     def score(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         y: Labels,
         *,
         scoring: Scoring = "mae",
@@ -226,7 +234,7 @@ class Selection(Storable):
 
     def report(
         self,
-        X: MatrixLike | str,
+        X: RowsLike | str,
         y: Labels,
         path: str | os.PathLike[str] | None = None,
         *,

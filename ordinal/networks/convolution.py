@@ -37,7 +37,7 @@ from .._input.fields import (
 )
 from .._input.immutable import read_only
 from .._input.problem import Problem
-from .._input.types import MatrixLike
+from .._input.types import RowsLike
 from .._model.links import PartitionLink
 from .._model.model import read_for
 from .._model.preparation import Prepared
@@ -453,7 +453,7 @@ class CnnorModel(OrderedOutputs):
         if not (self.low.size and len(self.filters)):
             raise ValueError("low and filters must not be empty")
 
-    def places(self, X: MatrixLike) -> np.ndarray:
+    def places(self, X: RowsLike) -> np.ndarray:
         """Return the embeddings e(x), (n, q); rows of similar ranks are near one
         another.
 
@@ -479,7 +479,7 @@ class CnnorModel(OrderedOutputs):
                 out[part] = tower.places(standardized(rows, part))
         return finite_scores(out)
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the log odds of y > k, (n, r - 1), by the votes at each threshold.
 
         A vote is the mean of the probabilities (T) that the row is nearer to the higher

@@ -33,7 +33,7 @@ from .._input.fields import (
 from .._input.immutable import read_only
 from .._input.predictions import values_of
 from .._input.problem import Problem, around_ranks
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, RowsLike
 from .._model.links import SoftmaxLink, falling, require_link
 from .._model.model import Model, read_for
 from .._model.support import finite_scores
@@ -84,7 +84,7 @@ class NetworkModel(Model):
         """Number h of hidden units."""
         return self.hidden_bias.size
 
-    def hidden(self, X: MatrixLike) -> np.ndarray:
+    def hidden(self, X: RowsLike) -> np.ndarray:
         """Return the values of the hidden units, (n, h), between -1 and 1.
 
         Parameters
@@ -99,7 +99,7 @@ class NetworkModel(Model):
         """
         return self._through(X, np.eye(self.n_hidden))
 
-    def _through(self, X: MatrixLike, V: np.ndarray) -> np.ndarray:
+    def _through(self, X: RowsLike, V: np.ndarray) -> np.ndarray:
         """Return h(x) V' of rows for (k, h) weights V, (n, k)."""
         rows = LayerRows(read_for(self, X), self.mean, self.scale)
         U = np.vstack([self.hidden_weights, self.hidden_bias])
@@ -116,11 +116,11 @@ class OrderedOutputs(Model):
     __slots__ = ()
     _rules = "scan", *ON_PROBABILITIES
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the log odds of y > k, (n, r - 1)."""
         raise NotImplementedError
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, which are differences of the outputs.
 
         If the outputs P(y > k) of a row increase with k, they are first replaced by the
@@ -152,7 +152,7 @@ class OrderedOutputs(Model):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: ScanRule | None = None,
         cost: ArrayLike | None = None,
@@ -226,7 +226,7 @@ class NnorModel(OrderedOutputs, NetworkModel):
         if np.count_nonzero(self.observed) != self.offsets.size + 1:
             raise ValueError("observed must name one rank more than there are offsets")
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the log odds of y > k, (n, r - 1).
 
         They are not constrained to decrease with k. They are inf or -inf where no
@@ -277,7 +277,7 @@ class NnpomModel(Thresholds, NetworkModel):
     link: Link
     l2: Annotated[float, FINITE, NONNEGATIVE]
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the score f(x) = v'h(x), (n,), which increases with the rank.
 
         Parameters
@@ -291,7 +291,7 @@ class NnpomModel(Thresholds, NetworkModel):
         """
         return self._through(X, self.output_weights[None])[:, 0]
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, F(theta_j - f) - F(theta_(j-1) - f).
 
         Parameters
@@ -315,7 +315,7 @@ class NnpomModel(Thresholds, NetworkModel):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: Literal["mode", "median", "cost"] | None = None,
         cost: ArrayLike | None = None,
@@ -394,7 +394,7 @@ class ElmorModel(NetworkModel):
             if not np.array_equal(known, self.observed):
                 raise ValueError("the link must know the observed ranks")
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the outputs, one per threshold, which are positive for higher ranks.
 
         Parameters
@@ -445,7 +445,7 @@ class ElmorModel(NetworkModel):
         between = np.flatnonzero(self.observed)[:-1]
         return code_distances(outputs[:, between], self.observed)
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, a softmax of distances to their codes.
 
         The log odds of two neighbouring ranks increase with the output between them.
@@ -472,7 +472,7 @@ class ElmorModel(NetworkModel):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: NearestRule | None = None,
         cost: ArrayLike | None = None,

@@ -12,7 +12,7 @@ from .._input.fields import FINITE, POSITIVE, SHARED, Array, finite_or
 from .._input.immutable import read_only
 from .._input.labels import optional_cost
 from .._input.problem import Problem
-from .._input.types import ArrayLike, Matrix, MatrixLike
+from .._input.types import ArrayLike, Matrix, RowsLike
 from .._model.links import SoftmaxLink
 from .._model.support import Hyperplanes, decision, finite_scores
 from .._model.threshold_model import ON_PROBABILITIES, predicted
@@ -63,7 +63,7 @@ class NpsvorModel(Hyperplanes):
     link_type = SoftmaxLink
     _rules = "nearest", *ON_PROBABILITIES
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return signed distances f_k(x) to the r hyperplanes.
 
         Parameters
@@ -128,7 +128,7 @@ class NpsvorModel(Hyperplanes):
         return losses
 
     def predict(
-        self, X: MatrixLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
+        self, X: RowsLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict labels by a decision rule.
 

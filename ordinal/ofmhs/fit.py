@@ -26,7 +26,7 @@ from .._input.fields import (
 from .._input.frame import default_names
 from .._input.immutable import read_only
 from .._input.problem import around_ranks
-from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike
+from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, RowsLike
 from .._model.explanation import Named
 from .._model.labelled import MissingLabels
 from .._model.links import CumulativeLink
@@ -110,7 +110,7 @@ class OfmhsModel(Scored):
         """Number of pairs whose interaction is not 0."""
         return int(np.count_nonzero(np.triu(self.pairs)))
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the score f(x), which increases with the rank.
 
         Parameters

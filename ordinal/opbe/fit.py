@@ -25,6 +25,7 @@ from .._input.types import (
     Labels,
     MatrixLike,
     Rng,
+    RowsLike,
 )
 from .._model.kernel_fit import Arguments, checked_cost, fit, path_function
 from .._model.labelled import MissingLabels
@@ -75,7 +76,7 @@ class OpbeModel(KernelModel):
     C: Annotated[float, FINITE, POSITIVE]
     _rules = ON_PROBABILITIES
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the projections f_k(x), which increase with the rank.
 
         Parameters
@@ -117,7 +118,7 @@ class OpbeModel(KernelModel):
         f[:, self._present] = finite_scores(sums)
         return f
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks.
 
         They are fused from the projections by (F) of `ordinal.opbe`. They are part of
@@ -155,7 +156,7 @@ class OpbeModel(KernelModel):
             return np.asarray(P / P.sum(axis=1, keepdims=True))
 
     def predict(
-        self, X: MatrixLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
+        self, X: RowsLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict labels by a rule on `predict_proba`.
 

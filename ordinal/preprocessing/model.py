@@ -18,7 +18,7 @@ from .._input.checks import shown, with_suggestions
 from .._input.columns import read_once
 from .._input.frame import Frame
 from .._input.intervals import RankIntervals
-from .._input.types import ArrayLike, Blocks, Labels, MatrixLike
+from .._input.types import ArrayLike, Blocks, Labels, MatrixLike, RowsLike
 from .._model.column_names import named, with_names
 from .._model.explanation import Named, in_columns, of_pair
 from .._model.labelled import (
@@ -185,7 +185,7 @@ class PreprocessedModel(Model):
     def _wrapped(self) -> Any:
         return self.model
 
-    def _features(self, X: MatrixLike) -> Any:
+    def _features(self, X: RowsLike) -> Any:
         """Return raw rows as the features of the model, with their names."""
         raw = with_names(X, self.feature_names)
         names = getattr(self.model, "feature_names", None)
@@ -237,7 +237,7 @@ class PreprocessedModel(Model):
         """Names of the raw features, if the model was fitted on a data frame."""
         return self.preprocessor.feature_names
 
-    def predict(self, X: MatrixLike, **rule: Any) -> np.ndarray:
+    def predict(self, X: RowsLike, **rule: Any) -> np.ndarray:
         """Predict labels, (n,), for rows of raw features by a `rule` of
         `model.predict`.
 
@@ -246,11 +246,11 @@ class PreprocessedModel(Model):
         labels = self.model.predict(self._features(X), **rule)
         return labels_like_those_given(self, labels, X)
 
-    def predict_proba(self, X: MatrixLike, **how: Any) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, **how: Any) -> np.ndarray:
         """Return `model.predict_proba` for the rows of raw `X`."""
         return np.asarray(self._method("predict_proba")(self._features(X), **how))
 
-    def decision_function(self, X: MatrixLike, **how: Any) -> np.ndarray:
+    def decision_function(self, X: RowsLike, **how: Any) -> np.ndarray:
         """Return `model.decision_function` for the rows of raw `X`."""
         return np.asarray(self._method("decision_function")(self._features(X), **how))
 

@@ -18,7 +18,7 @@ from .._input.fields import (
     Length,
 )
 from .._input.labels import optional_cost
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, MatrixLike, RowsLike
 from .._model.column_names import with_names
 from .._model.explanation import Named
 from .._model.model import Model
@@ -98,7 +98,7 @@ class StackingModel(Model):
             }
         )
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r): the mean of the members'.
 
         Parameters
@@ -128,7 +128,7 @@ class StackingModel(Model):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: Literal["median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,

@@ -18,7 +18,7 @@ from .._input.immutable import read_only
 from .._input.labels import absolute_cost, optional_cost
 from .._input.predictions import values_of
 from .._input.problem import Problem, around_ranks
-from .._input.types import AnyBasis, ArrayLike, MatrixLike
+from .._input.types import AnyBasis, ArrayLike, RowsLike
 from .._model.links import PartitionLink, SoftmaxLink, require_link
 from .._model.support import Hyperplanes, decision, finite_scores
 from .._model.threshold_model import ON_PROBABILITIES, ScoreModel, predicted
@@ -105,7 +105,7 @@ class SvmModel(Hyperplanes):
         """Return the type of the link, one of two kinds."""
         return PartitionLink if self.decomposition == "ordered" else SoftmaxLink
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the values f_p(x) of the hyperplanes.
 
         Parameters
@@ -211,7 +211,7 @@ class SvmModel(Hyperplanes):
         return out
 
     def predict(
-        self, X: MatrixLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
+        self, X: RowsLike, *, rule: Rule | None = None, cost: ArrayLike | None = None
     ) -> np.ndarray:
         """Predict labels by a decision rule.
 
@@ -300,7 +300,7 @@ class SvrModel(ScoreModel):
     epsilon: Annotated[float, FINITE, NONNEGATIVE]
     cost: Annotated[np.ndarray, Array("f8", "r r")] | None
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the score f(x): a rank as a number, 0 for the lowest of `classes`.
 
         Parameters

@@ -24,7 +24,7 @@ from .._input.fields import (
     Rule,
 )
 from .._input.frame import Frame, default_names
-from .._input.types import ArrayLike, Matrix, MatrixLike
+from .._input.types import ArrayLike, Matrix, MatrixLike, RowsLike
 from .._model.explanation import Named
 from .._model.links import CumulativeLink, require_link
 from .._model.model import Model, read_for
@@ -238,11 +238,11 @@ class XofmModel(Model):
         W, k = packed(self.u, self.V), self.V.shape[1]
         return Explained(self._layout, self._names, tuple(at), W, k, self._marginals)
 
-    def _rows(self, X: MatrixLike) -> Matrix:
+    def _rows(self, X: RowsLike) -> Matrix:
         """Return rows as numbers, (n, d), with NaN for missing values."""
         return read_for(self, X, missing=True, categories=self.categories)
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the score U(x), which increases with the rank.
 
         Parameters
@@ -301,7 +301,7 @@ class XofmModel(Model):
             )
         return self._training_scores.in_unit_of(like._training_scores, U)
 
-    def predict_interval(self, X: MatrixLike) -> np.ndarray:
+    def predict_interval(self, X: RowsLike) -> np.ndarray:
         """Return the interval [L, R] of labels of each row, by Definition 4.
 
         L is the highest rank with a training row whose score is not larger, R the
@@ -324,7 +324,7 @@ class XofmModel(Model):
 
     def predict_proba(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         proba: Literal["link", "share"] = "link",
         as_frame: bool = False,
@@ -374,7 +374,7 @@ class XofmModel(Model):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: Literal["share", "mode", "median", "cost"] | None = None,
         cost: ArrayLike | None = None,
@@ -490,7 +490,7 @@ class XofmModel(Model):
             top = check_count("top", top)
         return self._explained.interactions(top)
 
-    def contributions(self, X: MatrixLike) -> Named:
+    def contributions(self, X: RowsLike) -> Named:
         """Return the contributions to the score of each row.
 
         Parameters
