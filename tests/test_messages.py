@@ -139,7 +139,7 @@ FAILED = "no point could be fitted: TypeError: scoring must return a number, got
         (stratified_kfold, {"y": y, "n_splits": DIGITS}, ValueError, "n_splits must"),
         (search, {"cv": True}, ValueError, "cv must be a positive integer, got True"),
         (search, {"cv": 31}, ValueError,
-         "cv must be 2 to the number of rows, 30, got 31"),
+         "rows, 30, got 31: pass fewer folds, or more rows$"),
         (stratified_holdout, {"y": y, "n_splits": 10**18}, ValueError,
          "must be at most"),
         (stratified_holdout, {"y": y, "test_size": DIGITS}, ValueError, "test_size=<i"),

@@ -30,8 +30,7 @@ from .._input.columns import (
 from .._input.frame import Frame, date_of
 from .._input.labels import by_number, ranks_of
 from ..datasets.sets import CONDITIONS, houses_file
-from ..model_selection import stratified_holdout, stratified_kfold
-from ..model_selection.splits import Splits
+from ..model_selection.splits import Splits, drawn_folds, drawn_holdouts
 from ..preprocessing import Binning
 from .predict import layout_options
 
@@ -493,9 +492,10 @@ def _drawn_splits(rank: np.ndarray, args: argparse.Namespace) -> Splits:
     seed = 0 if args.seed is None else args.seed
     if args.splits is None:
         folds = 5 if args.folds is None else args.folds
-        return stratified_kfold(rank, folds, rng=seed)
-    test_size = 0.25 if args.test_size is None else args.test_size
-    return stratified_holdout(rank, int(args.splits), test_size=test_size, rng=seed)
+        return drawn_folds("--folds", rank, folds, None, rng=seed)
+    size = 0.25 if args.test_size is None else args.test_size
+    n = int(args.splits)
+    return drawn_holdouts("--splits", rank, n, None, test_size=size, rng=seed)
 
 
 def _check_labels(labels: np.ndarray, n: int, args: argparse.Namespace) -> None:

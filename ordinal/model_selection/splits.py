@@ -304,8 +304,10 @@ def drawn_folds(
     most = rank.size if group is None else int(group.max()) + 1
     if not 2 <= n_splits <= most:
         of = "rows" if group is None else "groups"
+        fewer = f"pass fewer folds, or more {of}"
         raise ValueError(
-            f"{name} must be 2 to the number of {of}, {most}, got {n_splits}"
+            f"{name} must be 2 to the number of {of}, {most}, got {n_splits}: "
+            f"{fewer if n_splits > 1 else 'pass 2 folds or more'}"
         )
     rng = resolve_rng(rng)
     if group is not None:
