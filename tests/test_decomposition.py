@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -63,6 +64,8 @@ def test_weights_are_passed_on_or_refused():
     a = OrdinalDecomposition(plain).fit(X, y, sample_weight=times)
     b = OrdinalDecomposition(plain).fit(X[rows], y[rows])
     assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-5)
+    piped = OrdinalDecomposition(make_pipeline(plain)).fit(X, y, sample_weight=times)
+    assert_array_equal(piped.predict_proba(X), a.predict_proba(X))
     with pytest.raises(ValueError, match="KNeighborsClassifier accepts no weights"):
         OrdinalDecomposition(KNeighborsClassifier()).fit(X, y, sample_weight=times)
 

@@ -19,7 +19,7 @@ from .._input.fields import DISTINCT, FINITE, LABELS, POSITIVE, Array
 from .._input.immutable import read_only
 from .._input.labels import ranks_of
 from .._input.sparse import is_sparse
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, RowsLike
 from .._model.labelled import labels_like_those_given
 from .._model.model import Model, read_for
 from .._model.threshold_model import predicted
@@ -50,7 +50,7 @@ class EstimatorModel(Model):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: Literal["own", "median", "mode", "cost"] | None = None,
         cost: ArrayLike | None = None,
@@ -78,7 +78,7 @@ class EstimatorModel(Model):
         rank = ranks_of(found, np.arange(self.classes.size), self._called, "the ranks")
         return labels_like_those_given(self, self.classes[rank], X)
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks, (n, r).
 
         A rank that no training row had has probability 0. Raises NoProbabilitiesError
@@ -137,7 +137,7 @@ class EstimatorFit:
         self._estimator = estimator
         self.probabilities = hasattr(estimator, "predict_proba")
         self.keeps_rule = () if self.probabilities else ("median", "mode")
-        self._weight = _weight_argument(estimator)
+        self._weight = weight_argument(estimator)
         self.__name__ = type(estimator).__name__
         # Searches take functions of other packages as not safe for threads.
         self.__module__ = type(estimator).__module__
@@ -219,7 +219,7 @@ def _cloned(estimator: Any) -> Any:
     return base.clone(estimator)
 
 
-def _weight_argument(estimator: Any) -> str | None:
+def weight_argument(estimator: Any) -> str | None:
     """Return the argument of `fit` for weights, or None if it takes none.
 
     A pipeline passes "step__sample_weight" on to a step, and a search all arguments to
@@ -231,8 +231,8 @@ def _weight_argument(estimator: Any) -> str | None:
     steps = getattr(estimator, "steps", None)
     if steps:
         name, last = steps[-1]
-        inner = _weight_argument(last) if hasattr(last, "fit") else None
+        inner = weight_argument(last) if hasattr(last, "fit") else None
         return None if inner is None else f"{name}__{inner}"
     held = getattr(estimator, "estimator", None)
     passes_on = any(p.kind is p.VAR_KEYWORD for p in known.values())
-    return _weight_argument(held) if passes_on and hasattr(held, "fit") else None
+    return weight_argument(held) if passes_on and hasattr(held, "fit") else None

@@ -9,11 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import (
-    check_consistent_length,
-    check_is_fitted,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._input.checks import listed, shown, suggest_in_methods
 from .._input.intervals import RankIntervals, among_told_apart
@@ -22,6 +18,7 @@ from .._input.types import Labels
 from .._model.labelled import Labelled, MissingLabels
 from .._model.links import falling
 from .._model.threshold_model import ON_PROBABILITIES, cost_of_rule, decide
+from ..comparison.estimators import weight_argument
 from ..model_selection.scoring import Metric
 from .estimators import ends_of_labels, ranked
 from .scorers import scorer
@@ -124,9 +121,8 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         if isinstance(labels, RankIntervals):
             ends = among_told_apart(*ends, weight, classes.size)
         first, rank = ends
-        if sample_weight is not None and not has_fit_parameter(
-            self.estimator, "sample_weight"
-        ):
+        weighting = weight_argument(self.estimator)
+        if sample_weight is not None and weighting is None:
             raise ValueError(
                 "sample_weight must be None, because "
                 f"{type(self.estimator).__name__} accepts no weights"
@@ -143,7 +139,7 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             rows = np.flatnonzero((first > k) | (rank <= k))
             part = X if rows.size == rank.size else rows_of(X, rows)
             event, own = (rank[rows] > k).astype(int), weight[rows]
-            given = {} if sample_weight is None else {"sample_weight": own}
+            given = {} if weighting is None else {weighting: own}
             parts.append((part, event, given))
             shares.append(np.average(event, weights=own))
         self._rarer = np.minimum(shares, 1 - np.array(shares))
