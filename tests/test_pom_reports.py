@@ -37,6 +37,8 @@ def test_tidy_is_the_table_with_its_intervals(model, method):
         expected = ends[side].reindex(tidy["name"]).to_numpy()
         assert_allclose(tidy[side], expected)
     assert tidy["lower"].notna().sum() == len(ends)
+    with pytest.raises(AttributeError, match=r"to_latex'; to_pandas\(\) has"):
+        model.table().to_latex()
 
 
 def test_exponentiated_estimates_are_odds_ratios(model):

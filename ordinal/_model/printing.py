@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -111,6 +111,15 @@ class Table(dict[str, np.ndarray]):
         """Return a table from its rows, given the names of its columns."""
         columns = zip(*rows, strict=True)
         return cls({k: np.array(v) for k, v in zip(names, columns, strict=True)})
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name):
+            remedy = "; to_pandas() has the methods of a data frame"
+            raise AttributeError(
+                f"'Table' object has no attribute '{name}'"
+                f"{'' if name.startswith('_') else remedy}"
+            )
 
     def __repr__(self) -> str:
         n = next(iter(self.values())).size if self else 0

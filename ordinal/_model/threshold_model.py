@@ -11,7 +11,7 @@ import numpy as np
 from .._input.checks import check_choice, shown
 from .._input.fields import FINITE, SHARED, THRESHOLDS, Array
 from .._input.labels import absolute_cost, cost_of_decision, rounded_labels
-from .._input.types import ArrayLike, MatrixLike
+from .._input.types import ArrayLike, MatrixLike, RowsLike
 from .labelled import labels_like_those_given
 from .links import CumulativeLink, require_link
 from .model import Model
@@ -48,7 +48,8 @@ def cost_of_rule(
     if rule != "cost":
         if cost is not None:
             raise ValueError(
-                f"cost is for rule='cost' only, got rule={shown(rule)}: leave it out"
+                f"cost is for rule='cost' only, got rule={shown(rule)}: pass "
+                "rule='cost', or leave cost out"
             )
         return None
     if cost is not None:
@@ -57,7 +58,7 @@ def cost_of_rule(
 
 
 def predicted(
-    model: Any, X: MatrixLike, rule: str | None, cost: Any, **options: Any
+    model: Any, X: RowsLike, rule: str | None, cost: Any, **options: Any
 ) -> np.ndarray:
     """Return labels by a rule on the decision function or on the probabilities.
 
@@ -131,7 +132,7 @@ class Scored(Thresholds):
 
         @property
         def link(self) -> CumulativeLink | None: ...
-        def decision_function(self, X: MatrixLike) -> np.ndarray: ...
+        def decision_function(self, X: RowsLike) -> np.ndarray: ...
 
     @property
     def disorder(self) -> tuple[str, ...]:
@@ -170,7 +171,7 @@ class Scored(Thresholds):
         shift = apart.mean() if inner.any() else 0.0
         return np.asarray(f + shift)
 
-    def predict_proba(self, X: MatrixLike, *, as_frame: bool = False) -> np.ndarray:
+    def predict_proba(self, X: RowsLike, *, as_frame: bool = False) -> np.ndarray:
         """Return the probabilities of the ranks by a cumulative logistic link.
 
         P(y <= j) decreases with the score and is 1/2 at the score offsets[j] / slope of
@@ -201,7 +202,7 @@ class Scored(Thresholds):
 
     def predict(
         self,
-        X: MatrixLike,
+        X: RowsLike,
         *,
         rule: ThresholdRule | None = None,
         cost: ArrayLike | None = None,
@@ -259,7 +260,7 @@ class ScoreModel(Scored, ThresholdModel):
 
     link: Annotated[CumulativeLink, SHARED] | None
 
-    def decision_function(self, X: MatrixLike) -> np.ndarray:
+    def decision_function(self, X: RowsLike) -> np.ndarray:
         """Return the latent score f(x), which increases with the rank.
 
         Parameters

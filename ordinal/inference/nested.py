@@ -182,7 +182,10 @@ def anova(*models: Any) -> Table:
         1          4 -3.97389 15.9478 1.72695   1 0.188801
     """
     if len(models) < 2:
-        raise ValueError(f"anova needs two models or more, got {len(models)}")
+        raise ValueError(
+            f"anova needs two models or more, got {len(models)}: drop1 tests the terms "
+            "of one model"
+        )
     models = tuple(_maximal(model, "anova") for model in models)
     order = sorted(range(len(models)), key=lambda k: models[k].dof)
     known = [models[k] for k in order]
