@@ -190,6 +190,8 @@ class ChunkRows:
         self, table: np.ndarray, n_threads: int, S: np.ndarray | None = None
     ) -> np.ndarray:
         """Return U of (F), (n,), and write S of the cached rows into `S` if given."""
+        if self.n_kept == self.rank.size:
+            return self.kept.scores(table, n_threads, S)
         U = np.empty(self.rank.size)
         U[: self.n_kept] = self.kept.scores(table, n_threads, S)
 
@@ -204,6 +206,8 @@ class ChunkRows:
     ) -> Generator[Parts, None, None]:
         """Yield the contribution of each chunk to the gradient by the nodes."""
         yield from self.kept.scattered(table, S, slope, n_threads)
+        if self.n_kept == self.rank.size:
+            return
 
         def of_chunk(chunk: Chunk) -> Parts:
             node, share = self._located(chunk)

@@ -163,17 +163,20 @@ def quasi_newton(
     that a few steps on all rows suffice.
     """
     mask, shape = objective.bounds.mask(W), W.shape
+    bounded = bool(mask.any())
 
     def pieces(x: np.ndarray) -> np.ndarray:
         x = x.reshape(shape)
         # With squares the same L-BFGS serves with and without bounds.
-        return np.where(mask, x * x, x)
+        return np.where(mask, x * x, x) if bounded else x
 
     def search(objective: Objective, x: np.ndarray, tol: float, done: int) -> Minimum:
         def fun(x: np.ndarray) -> tuple[float, np.ndarray]:
             monitor.latest = pieces(x)
             value, dW = objective.at(monitor.latest)
-            return value, np.where(mask, 2 * x.reshape(shape) * dW, dW).ravel()
+            if bounded:
+                dW = np.where(mask, 2 * x.reshape(shape) * dW, dW)
+            return value, dW.ravel()
 
         # A copy by `after` would not see `monitor.latest`. It is made after samples
         # only, which a fit with held-out rows does not have.
