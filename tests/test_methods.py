@@ -404,9 +404,9 @@ def test_the_link_is_an_addition_to_the_model(method):
     assert_array_equal(model.predict(X), plain.predict(X))
     for rule in ("mode", "median", "cost"):
         with pytest.raises(NoProbabilitiesError, match="with probability=True"):
-            plain.predict(X, rule=rule)
+            plain.predict("rows that are not read", rule=rule)
     with pytest.raises(NoProbabilitiesError, match="with probability=True"):
-        plain.predict_proba(X)
+        plain.predict_proba("rows that are not read")
     rngs = (3, np.random.default_rng(3), 3, 4)
     links = [method(X, y, probability=True, rng=rng).link for rng in rngs]
     a, b, c, d = (link.offsets.tolist() for link in links)

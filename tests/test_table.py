@@ -120,6 +120,8 @@ def test_a_bad_cell_is_named(table, cell, problem):
     t = table(f"a,b\n1,2\n\n3,{cell}\n4,bad\n")
     with pytest.raises(ValueError, match=re.escape(f"data.csv, line 4, {problem}")):
         t.numbers(["a", "b"])
+    with pytest.raises(ValueError, match=r"such cells are also 'b', 'c'$"):
+        table(f"a,b,c,d\nx,{cell},,1\n").numbers(["a", "b", "c", "d"])
 
 
 def test_what_stands_for_a_missing_value(table):

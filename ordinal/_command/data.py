@@ -212,17 +212,25 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
         first = next(tables)
     target = first.names[-1] if args.target is None else args.target
     source = replace(source, target=target, levels=levels_of(target, args.classes))
+    strings = {}
     for name in source.features_of(first):
         if isinstance(cells := first.column(name), list):
             known = {cell for cell in cells if not first.is_missing(name, cell)}
             if (problem := _disguise_shown(first, name, known, True)) is not None:
                 raise ValueError(problem)
             if known and all(as_numbers([c], first.layout) is None for c in known):
-                raise ValueError(
-                    f"{args.data}, column {shown(name)} holds strings, such as "
-                    f"{shown(min(known))}, and --stream reads numbers: leave it out "
-                    f"by --drop {quote(name)}, or leave out --stream"
-                )
+                strings[name] = min(known)
+    if strings:
+        each = [
+            f"{shown(name)} holds strings, such as {shown(cell)}"
+            for name, cell in strings.items()
+        ]
+        them = "them" if len(strings) > 1 else "it"
+        raise ValueError(
+            f"{args.data}, column {', '.join(each)}, and --stream reads numbers: leave "
+            f"{them} out by --drop {' '.join(map(quote, strings))}, or leave out "
+            "--stream"
+        )
     categorical = replace(first, levels=source.levels).is_categorical(target)
     if args.classes is not None:
         return Streamed(source, {"classes": _listed(args.classes, categorical, target)})

@@ -202,7 +202,11 @@ class TableBlocks(Immutable):
         with closing(self.tables(asked)) as tables:
             for table in tables:
                 names = self.features_of(table)
-                X = Frame.of_numbers(table.numbers(names), names)
+                try:
+                    X = Frame.of_numbers(table.numbers(names), names)
+                except ValueError as error:
+                    remedy = "leave such columns out, or make numbers of them first"
+                    raise ValueError(f"{error}; {remedy}") from None
                 if self.target is None:
                     yield (X,)
                     continue

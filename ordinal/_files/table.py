@@ -15,7 +15,14 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from .._input.checks import as_array, check_choice, listed, shown, similar_to
+from .._input.checks import (
+    as_array,
+    check_choice,
+    enumerated,
+    listed,
+    shown,
+    similar_to,
+)
 from .._input.columns import check_distinct, numbers_of
 from .._input.frame import Frame, Kind, default_names
 from .._input.immutable import read_only
@@ -106,9 +113,9 @@ class Table:
         """Return columns as numbers, (n, len(names)) float64.
 
         Missing values are NaN if `missing`. ValueError names the first other cell that
-        is no finite number.
+        is no finite number, and the other columns with such cells.
         """
-        X = np.empty((len(self), len(names)))
+        X, first = np.empty((len(self), len(names))), dict[str, int]()
         for k, name in enumerate(names):
             column = self.column(name)
             if isinstance(column, list):
@@ -116,12 +123,18 @@ class Table:
                 column = np.array([np.inf if v is None else v[0] for v in values])
             bad = np.isinf(column) if missing else ~np.isfinite(column)
             if bad.any():
-                row = int(bad.argmax())
-                comma = Layout(decimal=",")
-                remedy = "; decimal=',' reads decimal commas"
-                remedy *= as_numbers([self.cells_of(name)[row]], comma) is not None
-                raise self.error(row, name, f"is not a finite number{remedy}")
+                first[name] = int(bad.argmax())
             X[:, k] = column
+        if first:
+            (name, row), *others = first.items()
+            comma = Layout(decimal=",")
+            remedy = "; decimal=',' reads decimal commas"
+            remedy *= as_numbers([self.cells_of(name)[row]], comma) is not None
+            error = self.error(row, name, f"is not a finite number{remedy}")
+            if others:
+                also = enumerated([other for other, _ in others])
+                error = ValueError(f"{error}; columns with such cells are also {also}")
+            raise error
         return X
 
     def frame(self, names: Sequence[str], categorical: Container[str]) -> Frame:
