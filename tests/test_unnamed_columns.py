@@ -114,6 +114,7 @@ def test_functions_that_predict_for_themselves_do_not_warn(name):
         ordinal.select(name.removeprefix("fit_"), TABLE, Y, cv=2)
         ordinal.compare(TABLE, Y, methods=[name.removeprefix("fit_")], cv=2)
         ordinal.cross_conformal(fit, TABLE, Y)
+        fit(TABLE, Y, preprocess=TablePreprocessor()).predict(TABLE[:0])
 
 
 @pytest.mark.parametrize("rows", [X, X.tolist(), csr_array(X)])

@@ -503,6 +503,7 @@ _SYMBOLS = {
         "family='backward'",
         "classes": "the order of the ranks is that of classes=",
     },
+    "robust": {"cluster": "cluster= makes standard errors robust"},
     "scope": {"keep": "the lower scope of R is keep=, terms that stay"},
     "se_fit": {
         "as_frame": "linear models have standard errors of probabilities in "

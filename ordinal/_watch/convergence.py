@@ -43,6 +43,8 @@ def warn_of_unnamed(X: object, names: Sequence[str] | None) -> None:
     """
     if names is None or is_frame(X) or isinstance(X, NamedCSR):
         return
+    if 0 in getattr(X, "shape", ()):
+        return  # an array without rows loses its names on the way
     warn(
         "X has no column names, but the training rows had: its columns are taken "
         f"as {enumerated(names, at_most=6)}, in this order; pass a data frame to "

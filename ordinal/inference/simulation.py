@@ -278,7 +278,8 @@ def _numbers(by: ArrayLike, n: int) -> np.ndarray:
     labels = as_array(by, "by")
     if labels.shape != (n,):
         raise ValueError(
-            f"by must hold a label for each of the {n} rows, got {labels.shape}"
+            f"by must hold a label for each of the {n} rows, got shape {labels.shape}: "
+            "pass a column of their table"
         )
     absent = lacks_label(labels)
     if absent.any():
