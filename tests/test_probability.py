@@ -362,7 +362,8 @@ def assert_same_heaps(a, b, scale=1.0):
 
 @given(heaps(), st.integers(0, 9), st.randoms(use_true_random=False))
 def test_folds_know_rows_by_what_they_hold(case, seed, random):
-    """Their order, form, how a weight is written, and rows of weight 0 are nothing."""
+    """Their order, form, how a weight is written, units, and rows of weight 0 are
+    nothing."""
     X, y, weight = case
     known = heaped(X, y, weight, seed)
     csr = Problem.from_arrays(sparse.csr_matrix(X), y, sample_weight=weight)
@@ -370,6 +371,9 @@ def test_folds_know_rows_by_what_they_hold(case, seed, random):
     if known is not None:
         dense = Problem.from_arrays(X, y, sample_weight=weight)
         assert_array_equal(shares(csr, seed), shares(dense, seed))
+        moved = X * [0.3, 1000.0] + [7.1, -2.0]
+        other = Problem.from_arrays(moved, y, sample_weight=weight)
+        assert_array_equal(shares(other, seed), shares(dense, seed))
     order = np.array(random.sample(range(len(y)), len(y)))
     assert_same_heaps(known, heaped(X[order], y[order], weight[order], seed))
     parts = np.array([random.choice([1, 2, 3]) for _ in y])

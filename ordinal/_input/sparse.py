@@ -169,8 +169,10 @@ class CSR(Immutable):
         return made
 
     def column_range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the least and largest values of every column, at most and least 0."""
-        low, high = np.zeros((2, self.shape[1]))
+        """Return the least and largest values of every column; 0 without rows."""
+        held = np.bincount(self.indices, minlength=self.shape[1])
+        full = (held == len(self)) & (held > 0)  # no entry is absent, which would be 0
+        low, high = np.where(full, np.inf, 0.0), np.where(full, -np.inf, 0.0)
         np.minimum.at(low, self.indices, self.data)
         np.maximum.at(high, self.indices, self.data)
         return low, high

@@ -14,7 +14,7 @@ import numpy as np
 from .._input.checks import shown
 from .._input.problem import Problem
 from .._input.types import Matrix
-from .._numerics.rows import content_hash, dense, take
+from .._numerics.rows import content_hash, dense, place_hash, take
 from .._rows.columns import rows_of
 from .._rows.first_pass import ChunkedProblem
 from .._watch.convergence import Status, worse
@@ -116,8 +116,9 @@ def fold_shares(
 
     The shares are 0 for rows that are only trained on. Weights count observations: a
     row of weight 2 is two rows, which may be in two folds. The folds depend on `rng`
-    and on the contents of the rows, not on their order: rows of one rank are assigned
-    in the order of a hash of their features (of their number if K is precomputed).
+    and on the contents of the rows, not on their order or the units of columns: rows of
+    one rank are assigned in the order of a hash of the places of their features within
+    the ranges of the columns (of their number if K is precomputed).
     Identical rows form one heap of weight, which is divided into as many equal units as
     it holds whole ones. A unit has weight 1, or the weight of the lightest heap of its
     rank if that is more, so that multiplying all weights by 10 does not change the
@@ -143,12 +144,14 @@ def dealt_shares(
     """Return the shares of `fold_shares`, which are all 0 if no rank has two units."""
     by_number = kernel is not None and kernel.by_number
     X = np.arange(1.0, 1 + problem.n_samples)[:, None] if by_number else problem.X
-    content = content_hash(X, int(rng.integers(2**63)))
+    seed = int(rng.integers(2**63))
+    content = content_hash(X, seed)
+    place = content if by_number else place_hash(X, problem.sample_weight, seed)
     share, dealt = np.zeros((problem.n_samples, N_FOLDS)), 0
     for k in np.flatnonzero(problem.present):
         rows = np.flatnonzero((problem.rank == k) & (problem.sample_weight > 0))
-        rows = rows[np.argsort(content[rows], kind="stable")]
-        heap = np.unique(content[rows], return_inverse=True)[1]
+        rows = rows[np.lexsort((content[rows], place[rows]))]
+        heap = np.cumsum(np.diff(content[rows], prepend=content[rows[:1]]) != 0)
         weight = np.bincount(heap, problem.sample_weight[rows])
         unit = max(1.0, min(weight.min(), weight.sum() / N_FOLDS))
         units = np.maximum(1, np.floor(weight / unit + _ROUNDING))

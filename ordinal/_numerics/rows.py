@@ -1,6 +1,7 @@
 """Rows of dense and CSR matrices: selection, products, norms and hashes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, overload
 
 import numpy as np
@@ -19,6 +20,10 @@ _AT_A_TIME = 1_000_000_000
 _LONGEST = 1e300  # largest squared norm of a row, of which four times as much is finite
 _DENSE = 4_000_000  # most entries of a strip that is made dense: 32 MB
 _WIDE = 1_000_000  # number of columns from which those without entries are left out
+_STEPS = 2**16  # from the least to the largest value of a column, in hashes of places
+# Edges of these steps are far from simple fractions of the range, where values often
+# are: the golden ratio is far from every fraction.
+_EDGE = 0.6180339887498949
 _SPARSE = 0.2  # share of stored entries from which dense rows are multiplied faster
 
 
@@ -193,12 +198,16 @@ def z_scores(A: Any) -> np.ndarray:
     return D / np.where(varies, sd * np.sqrt(D.shape[1]), np.inf)
 
 
-def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
+def content_hash(
+    X: Matrix, seed: int = 0, seen: Callable[..., np.ndarray] | None = None
+) -> np.ndarray:
     """Return a hash of the content of each row, (n,) uint64.
 
     Equal rows have equal hashes, whether dense or CSR; different rows have equal hashes
-    with a probability of 2^-64. Sums of integers have no rounding, so the order of the
-    entries does not matter.
+    with a probability of 2^-64. The hash is a number that follows from the seed, and
+    for each entry x one that follows from x (`seen(x, column)` if given, of dense
+    rows), its column and the seed, 0 for a 0. Sums of integers have no rounding, so the
+    order of the entries does not matter.
     """
     d = X.shape[1]
     start = _mixed(np.array([seed + 1], dtype=np.uint64))
@@ -207,19 +216,56 @@ def content_hash(X: Matrix, seed: int = 0) -> np.ndarray:
     column = X.indices if isinstance(X, CSR) else np.arange(d)
     key = _mixed(start + column.astype(np.uint64))
     out = np.empty(len(X), dtype=np.uint64)
-    # A sparse row may have so many columns that a slice would be a single row.
-    every = [slice(0, len(X))] if is_sparse(X) else cancellable_slices(len(X), 100 * d)
+    # Some 10^5 entries at a time, which stay in the cache. A sparse row may have so
+    # many columns that a slice would be a single row.
+    every = (
+        [slice(0, len(X))] if is_sparse(X) else cancellable_slices(len(X), 10**4 * d)
+    )
     for rows in every:
         part: Any = take(X, rows)
         x = np.asarray(part.data if is_sparse(part) else part, np.float64)
+        x = x if seen is None else seen(x, column)
         bits = np.where(np.isnan(x), np.nan, x).view(np.uint64)  # the same for any NaN
-        terms = np.where(x == 0, np.uint64(0), _mixed(bits ^ key))  # CSR holds no zeros
+        terms = np.where(x == 0, np.uint64(0), _mixed(bits ^ key))
         if is_sparse(part):
             ends = np.append(np.uint64(0), np.cumsum(terms))
             out[rows] = ends[part.indptr[1:]] - ends[part.indptr[:-1]]
         else:
             out[rows] = terms.sum(axis=1)
-    return _mixed(start + out)
+    return start + out
+
+
+def place_hash(X: Matrix, weight: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Return a hash of the places of a row's entries in their columns, (n,) uint64.
+
+    The place is one of 2^16 steps from the least to the largest value of the column in
+    rows of positive weight. Multiplying a column by a positive number, or shifting it,
+    moves no entry to another step, unless it is within rounding errors of an edge.
+    Equal rows have equal hashes, whether dense or CSR; so have some others.
+    """
+    a: Any = X
+    used: Any = take(X, weight > 0)
+    held = np.unique(a.indices) if is_sparse(X) else np.arange(a.shape[1])
+    if is_sparse(X):
+        low, high = used.of_columns(held).column_range()
+    else:
+        low, high = np.fmin.reduce(used), np.fmax.reduce(used)
+    span = np.where(high > low, high / 2 - low / 2, np.inf)  # a constant has one place
+
+    def place(x: np.ndarray, column: np.ndarray) -> np.ndarray:
+        at = np.searchsorted(held, column)
+        return np.asarray(np.floor((x / 2 - low[at] / 2) / span[at] * _STEPS + _EDGE))
+
+    if not is_sparse(X):
+        return content_hash(X, seed, place)
+    # The hash of a row of zeros, changed by the entries that are stored.
+    of_zeros = place(np.zeros(1), held)
+    empty = CSR(of_zeros, held, np.array([0, held.size]), (1, a.shape[1]))
+    stored, absent = (
+        content_hash(replace(a, data=data), seed)
+        for data in (place(a.data, a.indices), place(np.zeros(1), a.indices))
+    )
+    return np.asarray(content_hash(empty, seed) + stored - absent)
 
 
 def _mixed(z: np.ndarray) -> np.ndarray:
