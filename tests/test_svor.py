@@ -529,7 +529,8 @@ def forecasts(needed, began, max_time):
     [
         (1950, 1.0, 10.0, 1),  # 1 s for 100 steps: 20.5 s, which is beyond 2 max_time
         (1850, 1.0, 10.0, 0),  # 19.5 s; the second look decides nothing
-        (10**9, 1.0, None, 0),
+        (10**9, 1.0, None, 1),
+        (170_000, 1.0, None, 0),  # 2 s for 100 steps at the second look: 57 min
         (10**9, 1.5, 10.0, 1),  # at the second look: less than a second had passed
         (10**9, 3.5, 10.0, 0),
     ],

@@ -48,7 +48,7 @@ class _Fit:
     """State that the monitors of all parts of a fit share."""
 
     line: FitLine | None
-    forecast: Forecast | None
+    forecast: Forecast | None = None
     ended: Status | None = None
     ended_at: float = 0.0
     asked_at: float = 0.0
@@ -89,10 +89,7 @@ class Monitor:
         self.max_time = max_time
         self._before = 0  # steps in earlier parts of the fit
         self._start = time.perf_counter()
-        self._fit = _Fit(
-            None if line is None else FitLine(method, self._start, line),
-            None if max_time is None else Forecast(method, max_time),
-        )
+        self._fit = _Fit(None if line is None else FitLine(method, self._start, line))
         self._contexts = ExitStack()
 
     def __enter__(self) -> Self:
@@ -230,9 +227,12 @@ class Monitor:
             self._fit.warnings.append(partial(warn, model) if warn else by_default)
 
     def forecast(self, steps: int, needed: int, began: float) -> None:
-        """Warn once if `max_time` is far too short for it (see `Forecast.update`)."""
-        if self._fit.forecast is not None:
-            self._fit.forecast.update(self.seconds, steps, needed, began)
+        """Warn once of a fit that is far too long (see `Forecast.update`)."""
+        if self._fit.forecast is None:
+            if self.max_time is None and self.seconds < Forecast.RATED:
+                return
+            self._fit.forecast = Forecast(self.method, self.max_time)
+        self._fit.forecast.update(self.seconds, steps, needed, began)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Name a part of the fit on its progress line, also in `check_cancelled`."""
