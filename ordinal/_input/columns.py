@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
@@ -341,7 +342,7 @@ def disguise_of(words: Collection[str]) -> tuple[str, str] | None:
     be of this form, and six at least; plain numbers as strings may be codes, and are
     none.
     """
-    distinct = {word.strip() for word in words}
+    distinct = {word.strip() for word in set(words)}
     least = max(_MIN_DISGUISED, _DISGUISED * len(distinct))
     dates = [word for word in distinct if _DATE.fullmatch(word)]
     if len(dates) >= least:
@@ -401,7 +402,7 @@ def _check_columns(
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
         known = j in kept or name in kept or categories_of(column) is not None
         if not known and _holds_strings(column):
-            words = [value for value in _values(column) if not is_missing(value)]
+            words = list(filter({*_distinct(column)}.__contains__, _values(column)))
             if (disguise := disguise_of(words)) is not None:
                 problems.append(
                     f"column {shown(name)} of X {disguise_shown(*disguise)}; leave it "
@@ -626,7 +627,7 @@ def _codes(column: Any, labels: np.ndarray) -> np.ndarray:
         return column.places(labels)
     values = _values(column)
     code = level_places(dict.fromkeys(values), labels.tolist())
-    return np.array([code.get(value, np.nan) for value in values])
+    return np.fromiter(map(code.get, values, repeat(np.nan)), float, len(values))
 
 
 def unknown_levels(column: Any, labels: np.ndarray) -> tuple[list[Any], dict[Any, Any]]:

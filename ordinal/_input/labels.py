@@ -128,6 +128,8 @@ def read_labels(values: Any, name: str, remedy: str = _DROP) -> np.ndarray:
 
 def _as_strings(labels: list[Any], name: str, remedy: str) -> np.ndarray:
     """Return strings, and intervals of pandas as their text; raise for other labels."""
+    if {*map(type, labels)} == {str}:
+        return np.array(labels, dtype=np.str_)
     lacking = [row for row, label in enumerate(labels) if is_missing(label)]
     if lacking:
         raise ValueError(f"{name} has no label in row {lacking[0]}{remedy}")
@@ -189,7 +191,10 @@ def lacks_label(labels: np.ndarray) -> np.ndarray:
         return np.zeros(len(labels) if labels.ndim else 0, dtype=bool)
     if labels.dtype.kind == "f":
         return np.asarray(np.isnan(labels))
-    return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
+    values = labels.tolist()
+    if {*map(type, values)} <= {str, int}:
+        return np.zeros(len(values), dtype=bool)
+    return np.array([is_missing(label) for label in values], dtype=bool)
 
 
 def rounded_labels(labels: np.ndarray) -> np.ndarray:

@@ -196,8 +196,10 @@ def fit_stacking(
     options = {} if class_weight is None else {"class_weight": class_weight}
     fits = _chosen(methods, min(train.size for train, _ in splits), options)
     until = start + _SEARCHES * seconds
+    # Members share what has been read: strings of a million rows take seconds to read.
+    rows = {**rows, "classes": data.classes}
     works = {
-        name: MemberWork.from_fit(fit, X, y, options, rows, until)
+        name: MemberWork.from_fit(fit, data.X, data.y, options, rows, until)
         for name, fit in fits.items()
     }
     judge: Callable[..., float] = getattr(metrics, scoring)

@@ -140,6 +140,8 @@ class MemberWork(Work):
         of the rows of given numbers. Raises ValueError or TypeError if no point could
         be fitted in all folds, or if a model has no probabilities, or what are none.
         """
+        if time.monotonic() > self.until:  # samples of folds take seconds, too
+            raise TimeoutError("max_time")
         rows, line = np.arange(len(self.data.y)), Progress.from_argument(progress, name)
         job = Search(self, space, rows, splits, line, halving_from(None, None))
         workers = Workers(self, space, None, n_threads)
