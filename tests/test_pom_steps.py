@@ -122,6 +122,13 @@ def test_steps_keep_and_start_where_they_are_told():
     one = inference.step(model, start=["x2"], direction="backward")
     assert one.model.coef_names == ("x2",)
     assert one.table["step"].tolist() == ["start"]
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    named = inference.step(ordinal.fit_pom(frame, y), start=["b"], keep=["b"]).model
+    alone = ordinal.fit_pom(frame[list(named.feature_names)], y)
+    assert set(alone.feature_names) < set(frame)  # columns of no term are not needed
+    for rows in ((), (frame[list(named.feature_names)],)):  # and those of the fit
+        ours, theirs = (m.predictions(*rows)["estimate"] for m in (named, alone))
+        assert_allclose(ours, theirs, atol=1e-8)
     assert inference.step(model, keep=[f"x{j}" for j in range(1, 7)]).model is model
 
 

@@ -374,6 +374,25 @@ class Coding(Storable):
         names = self.feature_names or default_names(self.n_features)
         return [names.index(name) for name in columns_of(source)]
 
+    def of_columns_read(self) -> Coding:
+        """Return the coding without the columns that no term or offset reads."""
+        used = sorted({*chain(*self.terms, self.offsets)})
+        number = {k: new for new, k in enumerate(used)}
+        place = {j: new for new, j in enumerate(self.columns_read)}
+        names = self.feature_names
+        variables = [self.variables[k] for k in used]
+        return Coding(
+            formula=self.formula,
+            feature_names=None if names is None else tuple(names[j] for j in place),
+            n_features=len(place),
+            variables=tuple(
+                replace(v, source=place[v.source]) if isinstance(v.source, int) else v
+                for v in variables
+            ),
+            terms=tuple(tuple(number[k] for k in term) for term in self.terms),
+            offsets=tuple(number[k] for k in self.offsets),
+        )
+
     def with_reference(self, reference: Mapping[str, Any] | None) -> Coding:
         """Return the coding with other reference levels of some columns.
 

@@ -215,10 +215,19 @@ class TermFits:
         design = smaller.with_columns(columns)
         x, fields, memory = self.refitted(fitted, design, frame)
         own, in_order = model.predictor, model.predictor.family == "cumulative"
+        read: Any = slice(None)
+        if coding.feature_names is not None and coding.columns_read:
+            read, coding = coding.columns_read, coding.of_columns_read()
+            if isinstance(memory, FitMemory) and memory.frame is not None:
+                own_columns = memory.frame.columns_of(coding.feature_names)
+                memory = replace(memory, frame=own_columns)
         of_design = fields_of_design(design, own.observed, x, in_order=in_order)
         made = with_values(
             model,
+            n_features=coding.n_features,
             feature_names=coding.feature_names,
+            binary=own.binary[read],
+            spread=own.spread[read],
             coding=coding,
             column_names=coding.column_names,
             **({"loglik": fitted.loglik} | of_design | fields),
