@@ -95,8 +95,7 @@ class Method:
     def cut_short(self, X: Any, y: Any, **options: Any) -> Any:
         """The same where it does not matter whether the fit converges, or which columns
         it does without."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             warnings.simplefilter("ignore", CollinearColumnsWarning)
             return self(X, y, **options)
 

@@ -35,6 +35,12 @@ def case(name):
         raise
 
 
+def raises(error, message, call, /, *args, **options):
+    """Assert that a call raises an error whose text matches a pattern."""
+    with pytest.raises(error, match=message):
+        call(*args, **options)
+
+
 class Case(NamedTuple):
     """A training set and the arguments of `fit_npsvor` that define the problem."""
 

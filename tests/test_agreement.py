@@ -8,6 +8,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from pom_data import SETS
+from strategies import raises
 
 from ordinal.metrics import c_index, confidence_interval, gamma, kappa, somers_d
 
@@ -27,21 +28,18 @@ def rows(draw):
     return np.array(draw(ranks)), np.array(draw(ranks)), np.array(w)
 
 
-@pytest.mark.parametrize(
-    ("y", "score", "weight", "metric", "estimate", "error"),
-    [
-        (WINE.y + 1, MODE, None, "somers_d", 0.501839201261167, 0.0642989161515617),
-        (WINE.y + 1, MODE, None, "gamma", 0.759745425616547, 0.0737810600257622),
-        (WINE.y, 2 * TEMP + CONTACT, None,
-         "somers_d", 0.547556489753022, 0.0614899483320223),
-        (WINE.y, 2 * TEMP + CONTACT, None,
-         "c_index", 0.773778244876511, 0.0614899483320223 / 2),
-        (HOUSING.y, HOUSING.X[:, 0] + 2 * HOUSING.X[:, 1], HOUSING.weight,
-         "somers_d", 0.219096868861383, 0.0210162006158322),
-        (HOUSING.y, HOUSING.X[:, 0] + 2 * HOUSING.X[:, 1], HOUSING.weight,
-         "gamma", 0.331472514953005, 0.0306837251085833),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("y", "score", "weight", "metric", "estimate", "error"), [
+    (WINE.y + 1, MODE, None, "somers_d", 0.501839201261167, 0.0642989161515617),
+    (WINE.y + 1, MODE, None, "gamma", 0.759745425616547, 0.0737810600257622),
+    (WINE.y, 2 * TEMP + CONTACT, None, "somers_d", 0.547556489753022,
+     0.0614899483320223),
+    (WINE.y, 2 * TEMP + CONTACT, None, "c_index", 0.773778244876511,
+     0.0614899483320223 / 2),
+    (HOUSING.y, HOUSING.X[:, 0] + 2 * HOUSING.X[:, 1], HOUSING.weight, "somers_d",
+     0.219096868861383, 0.0210162006158322),
+    (HOUSING.y, HOUSING.X[:, 0] + 2 * HOUSING.X[:, 1], HOUSING.weight, "gamma",
+     0.331472514953005, 0.0306837251085833),
+])  # fmt: skip
 def test_association_agrees_with_r(y, score, weight, metric, estimate, error):
     found = confidence_interval(y, score, metric, sample_weight=weight)
     assert found.estimate == within(estimate, abs=1e-12)
@@ -52,13 +50,10 @@ def test_association_agrees_with_r(y, score, weight, metric, estimate, error):
     assert found.upper == within(estimate + z * error)
 
 
-@pytest.mark.parametrize(
-    ("weights", "estimate", "error"),
-    [
-        ("linear", 0.380281690140845, 0.0653056493289221),
-        ("quadratic", 0.559322033898305, 0.064709865164931),
-    ],
-)
+@pytest.mark.parametrize(("weights", "estimate", "error"), [
+    ("linear", 0.380281690140845, 0.0653056493289221),
+    ("quadratic", 0.559322033898305, 0.064709865164931),
+])  # fmt: skip
 def test_the_error_of_kappa_is_that_of_vcd(weights, estimate, error):
     args = dict(labels=[1, 2, 3, 4, 5], weights=weights)
     found = confidence_interval(WINE.y + 1, MODE, **args)
@@ -118,10 +113,8 @@ def test_what_has_no_value_or_no_width():
         somers_d([1, 2], [0.5, math.nan])
     with pytest.raises(ValueError, match=r"y_score has shape \(1,\), expected \(2,\)"):
         c_index([1, 2], [0.5])
-    with pytest.raises(ValueError, match="level"):
-        confidence_interval([1, 2], [1, 2], level=95)
-    with pytest.raises(ValueError, match="metric must be"):
-        confidence_interval([1, 2], [1, 2], "tau")
+    raises(ValueError, "level", confidence_interval, [1, 2], [1, 2], level=95)
+    raises(ValueError, "metric must be", confidence_interval, [1, 2], [1, 2], "tau")
 
 
 def test_many_distinct_ranks_and_scores():

@@ -5,6 +5,7 @@ import pytest
 from blas import rows_keep_their_bytes
 from internals import CSR, ColumnFeatures, RowFeatures, row_features
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import raises
 
 from ordinal.kernels import (
     ARD,
@@ -161,5 +162,4 @@ def test_unit_vectors_are_a_basis_of_linear_kernels(kernel):
 @pytest.mark.parametrize("make", [ColumnFeatures, RowFeatures])
 def test_features_that_sums_cannot_hold_are_refused(make, scale):
     features = make(Linear(), 4 if make is ColumnFeatures else rows(12))
-    with pytest.raises(ValueError, match="scale the features of X"):
-        single(features, scale * rows(50))
+    raises(ValueError, "scale the features of X", single, features, scale * rows(50))

@@ -75,8 +75,7 @@ def test_predictions_do_not_depend_on_them_either(threads, name):
     rows, y = rng.normal(size=(2500, 800)), np.arange(300) % 3
     options = {"max_iter": 3} if name in ("nnor", "gpor") else {}
     options |= {"l2": 1.0} if name == "pom" else {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = getattr(ordinal, f"fit_{name}", None) or getattr(
             ordinal.companions, f"fit_{name}"
         )

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from processes import printed
 from scipy.sparse import coo_array, csc_array, csr_array
-from strategies import at_most, sample
+from strategies import at_most, raises, sample
 
 import ordinal
 from ordinal._cumulative.likelihood import cumulative, exceeding, rank_probabilities
@@ -409,35 +409,31 @@ def test_a_missing_value_where_there_was_none_is_the_median():
     assert_array_equal(learnt.filled, [True, False, True])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_rounds": 0}, "n_rounds must be a positive integer"),
-        ({"n_rounds": "many"}, "n_rounds must be a positive integer or 'auto', got 'm"),
-        ({"structure": "both"}, "structure must be one of 'score', 'scores'"),
-        ({"link": "log"}, "link must be one of 'logit'"),
-        ({"learning_rate": 0.0}, "learning_rate must be a number above 0"),
-        ({"learning_rate": 1.5}, "learning_rate must be a number above 0, and at most"),
-        ({"n_leaves": 1}, "n_leaves must be an integer >= 2"),
-        ({"n_leaves": 5000}, "n_leaves must be at most 1024"),
-        ({"min_rows": 0}, "min_rows must be a positive integer"),
-        ({"row_share": 0.0}, "row_share must be a number above 0"),
-        ({"row_share": 0.02}, "row_share=0.02 of 40 rows .* row per tree: pass at l"),
-        ({"feature_share": 2.0}, "feature_share must be a number above 0"),
-        ({"l2": -1.0}, "l2 must be a finite number >= 0"),
-        ({"monotone": [2, 0, 0]}, "monotone of 'x1' must be -1, 0 or 1"),
-        ({"interactions": "x1"}, "interactions must be a sequence of sequences"),
-        ({"interactions": ["x1"]}, "interactions must .*, got 'x1' as a group"),
-        ({"interactions": [[]]}, "interactions must .* an empty group: leave it out"),
-        ({"interactions": [["x9"]]}, "interactions names 'x9', which is not among"),
-        ({"max_iter": 0}, "max_iter must be a positive integer"),
-        ({"groups": [1, 2]}, r"groups has shape \(2,\), expected \(40,\)"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"n_rounds": 0}, "n_rounds must be a positive integer"),
+    ({"n_rounds": "many"}, "n_rounds must be a positive integer or 'auto', got 'm"),
+    ({"structure": "both"}, "structure must be one of 'score', 'scores'"),
+    ({"link": "log"}, "link must be one of 'logit'"),
+    ({"learning_rate": 0.0}, "learning_rate must be a number above 0"),
+    ({"learning_rate": 1.5}, "learning_rate must be a number above 0, and at most"),
+    ({"n_leaves": 1}, "n_leaves must be an integer >= 2"),
+    ({"n_leaves": 5000}, "n_leaves must be at most 1024"),
+    ({"min_rows": 0}, "min_rows must be a positive integer"),
+    ({"row_share": 0.0}, "row_share must be a number above 0"),
+    ({"row_share": 0.02}, "row_share=0.02 of 40 rows .* row per tree: pass at l"),
+    ({"feature_share": 2.0}, "feature_share must be a number above 0"),
+    ({"l2": -1.0}, "l2 must be a finite number >= 0"),
+    ({"monotone": [2, 0, 0]}, "monotone of 'x1' must be -1, 0 or 1"),
+    ({"interactions": "x1"}, "interactions must be a sequence of sequences"),
+    ({"interactions": ["x1"]}, "interactions must .*, got 'x1' as a group"),
+    ({"interactions": [[]]}, "interactions must .* an empty group: leave it out"),
+    ({"interactions": [["x9"]]}, "interactions names 'x9', which is not among"),
+    ({"max_iter": 0}, "max_iter must be a positive integer"),
+    ({"groups": [1, 2]}, r"groups has shape \(2,\), expected \(40,\)"),
+])  # fmt: skip
 def test_unusable_options_are_refused(options, message):
     X, y = sample(40, 3)
-    with pytest.raises(ValueError, match=f"^{message}"):
-        ordinal.fit_boosting(X, y, **options)
+    raises(ValueError, f"^{message}", ordinal.fit_boosting, X, y, **options)
 
 
 def test_a_weight_is_a_count_where_nothing_else_counts_rows():
@@ -519,8 +515,7 @@ def test_sparse_rows_have_no_categories_and_no_endless_width(fit):
     with pytest.raises(TypeError, match=r"X is sparse, .* pass X\.toarray"):
         fit(csr_array(X), y, categorical=[0])
     wide = csr_array((np.ones(40), np.arange(40), np.arange(41)), (40, 2**31 - 1))
-    with pytest.raises(MemoryError, match="2147483647 columns of sparse rows"):
-        fit(wide, y)
+    raises(MemoryError, "2147483647 columns of sparse rows", fit, wide, y)
     table = pd.DataFrame({"a": X[:, 0], "b": np.where(X[:, 1] > 0, "up", "down")})
     with pytest.raises(TypeError, match=r"X is sparse, .* pass X\.toarray"):
         fit(table, y).predict(csr_array(X[:, :2]))
@@ -618,8 +613,7 @@ def genuine():
 @pytest.mark.parametrize("name", FORGED)
 def test_forged_models_are_refused(name, genuine, tmp_path):
     edits, message = FORGED[name]
-    with pytest.raises(ValueError, match=message):
-        load_edited(genuine, tmp_path, edits)
+    raises(ValueError, message, load_edited, genuine, tmp_path, edits)
 
 
 def test_the_deepest_tree_there_may_be_is_walked(genuine, tmp_path):

@@ -107,14 +107,11 @@ def test_no_step_is_made_of_rounding(spare):
 
 @pytest.mark.slow("profiles of fits, 14 in all")
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
-@pytest.mark.parametrize(
-    ("kind", "options"),
-    [
-        ("dense", {}), ("sparse", {"nominal": [0]}), ("dense", {"scale": [1]}),
-        ("sparse", {"nominal": [0, 2], "scale": [1]}), ("dense", {"link": "cauchit"}),
-        ("sparse", {"l2": 0.1}), ("dense", {"robust": True}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "options"), [
+    ("dense", {}), ("sparse", {"nominal": [0]}), ("dense", {"scale": [1]}),
+    ("sparse", {"nominal": [0, 2], "scale": [1]}), ("dense", {"link": "cauchit"}),
+    ("sparse", {"l2": 0.1}), ("dense", {"robust": True}),
+])  # fmt: skip
 def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, kind, options):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 from internals import ChunkedProblem, source
 from sources import Cut, Differing, mapped
+from strategies import raises
 
 import ordinal
 from ordinal._rows.source import SPAN, Checksums
@@ -24,8 +25,7 @@ def test_a_map_that_is_written_to_between_passes(tmp_path):
     rows = problem.X
     np.testing.assert_array_equal(rows[:SPAN], X[:SPAN])
     for read in (lambda: rows[SPAN:], lambda: list(rows.chunks())):
-        with pytest.raises(ValueError, match="X yielded other features in rows 8192"):
-            read()
+        raises(ValueError, "X yielded other features in rows 8192", read)
 
 
 def test_a_value_that_is_missing_in_a_later_pass():

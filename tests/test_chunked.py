@@ -10,6 +10,7 @@ from files import solution
 from internals import CHUNK, Arrays, folds
 from registry import FITS
 from sources import Cut, mapped, wavy
+from strategies import raises
 
 import ordinal
 import ordinal._command.data
@@ -107,8 +108,7 @@ def test_what_needs_all_rows(name, options, error, message, rows):
     options = {**options}
     X = scipy.sparse.csr_array(X) if options.pop("sparse", False) else X
     source = Cut([99], X, y)
-    with pytest.raises(error, match=message.format(name)):
-        FITS[f"fit_{name}"](source, None, **options)
+    raises(error, message.format(name), FITS[f"fit_{name}"], source, None, **options)
     assert source.open == 0
 
 
@@ -185,20 +185,17 @@ def test_the_command_streams_large_files(table, tmp_path, monkeypatch, capsys):
     np.testing.assert_array_equal(pandas.read_parquet(out)["prediction"], labels)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--method", "svorim"], "X comes in chunks, from which only a model on a"),
-        (["--method", "svorim", "--tune"],
-         "no point .* X comes in chunks, from which only a model on a"),
-        (["--method", "svorim", "--bins", 3], "--bins needs the whole table"),
-        (["--method", "svorim", "--target", "z"], "has no column 'z'"),
-        (["--method", "svorim", "--drop", "z"], "has no column 'z'"),
-        (["--method", "svorim", "--set", "basis=9", "--classes", "1,2"],
-         "error: y holds 3"),
-        (["--method", "svorim", "--classes", "a,b"], "column 'y' holds numbers"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "message"), [
+    (["--method", "svorim"], "X comes in chunks, from which only a model on a"),
+    (["--method", "svorim", "--tune"],
+     "no point .* X comes in chunks, from which only a model on a"),
+    (["--method", "svorim", "--bins", 3], "--bins needs the whole table"),
+    (["--method", "svorim", "--target", "z"], "has no column 'z'"),
+    (["--method", "svorim", "--drop", "z"], "has no column 'z'"),
+    (["--method", "svorim", "--set", "basis=9", "--classes", "1,2"],
+     "error: y holds 3"),
+    (["--method", "svorim", "--classes", "a,b"], "column 'y' holds numbers"),
+])  # fmt: skip
 def test_what_the_command_cannot_stream(table, options, message, tmp_path, capsys):
     assert run("fit", table, "--out", tmp_path / "m.npz", "--stream", *options) == 2
     assert re.search(message, capsys.readouterr().err)

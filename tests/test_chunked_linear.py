@@ -7,6 +7,7 @@ from internals import CHUNK, Arrays, ChunkedProblem, Design, Problem
 from numpy.testing import assert_allclose
 from registry import FITS
 from sources import Cut, mapped
+from strategies import raises
 
 import ordinal
 from ordinal._cumulative.fitting import likelihood_of
@@ -49,21 +50,18 @@ def assert_near(model, whole, names=ESTIMATES):
     assert model.convergence.n_iter == whole.convergence.n_iter
 
 
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("pom", {"nominal": [0], "scale": [2], "link": "cloglog", "robust": True}),
-        ("pom", {"threshold": "equidistant", "link": "loglog"}),
-        ("pom", {"class_weight": {1: 2.0}, "offset": np.sin(np.arange(N)),
-                 "threshold": "symmetric"}),
-        *(pytest.param(*case, marks=pytest.mark.slow("five fits of 17 000 rows"))
-          for case in (
-            ("pom", {"link": "probit", "l2": 0.01}),
-            ("pom", {"link": "cauchit", "robust": True}),
-            ("lit", {}), ("lit", {"l2": 0.0, "class_weight": "balanced"}),
-            ("lat", {}), ("lat", {"l2": 0.0, "class_weight": "balanced"}))),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "options"), [
+    ("pom", {"nominal": [0], "scale": [2], "link": "cloglog", "robust": True}),
+    ("pom", {"threshold": "equidistant", "link": "loglog"}),
+    ("pom", {"class_weight": {1: 2.0}, "offset": np.sin(np.arange(N)),
+             "threshold": "symmetric"}),
+    *(pytest.param(*case, marks=pytest.mark.slow("five fits of 17 000 rows"))
+      for case in (
+        ("pom", {"link": "probit", "l2": 0.01}),
+        ("pom", {"link": "cauchit", "robust": True}),
+        ("lit", {}), ("lit", {"l2": 0.0, "class_weight": "balanced"}),
+        ("lat", {}), ("lat", {"l2": 0.0, "class_weight": "balanced"}))),
+])  # fmt: skip
 def test_models_of_blocks_are_those_of_rows_in_memory(name, options, rows, tmp_path):
     (X, y), w, fit = rows, 1.0 + np.arange(N) % 3, FITS[f"fit_{name}"]
     names = ESTIMATES if name == "pom" else ("coef", "thresholds")
@@ -197,8 +195,7 @@ def test_what_else_needs_all_rows(rows):
     with pytest.raises(TypeError, match="X must not be a formula where rows are read"):
         ordinal.fit_pom("y ~ x1", source)
     model = ordinal.fit_pom(source, None)
-    with pytest.raises(ValueError, match="only where X was in memory"):
-        model.confint(method="profile")
+    raises(ValueError, "only where X was in memory", model.confint, method="profile")
 
 
 THRESHOLDED = {"lat": ordinal.companions.fit_lat, "lit": ordinal.companions.fit_lit}

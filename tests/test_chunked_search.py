@@ -12,6 +12,7 @@ import scipy.sparse
 from files import solution
 from internals import CHUNK, Arrays
 from sources import Cut, wavy
+from strategies import raises
 
 import ordinal
 from ordinal.model_selection import Grid, nested, select
@@ -163,18 +164,15 @@ class Locked(Cut):
         self.lock = threading.Lock()
 
 
-@pytest.mark.parametrize(
-    ("change", "kind", "message"),
-    [
-        ({"executor": True}, TypeError, "X must be a source that can be pickled"),
-        ({"fit": lambda X, y: None}, TypeError, "X comes in chunks, which only the"),
-        ({"preprocess": TablePreprocessor()}, ValueError, "preprocess must be None"),
-        ({"cv": [([1, 5, 1], [9])]}, ValueError, r"cv\[0\] must name a row once where"),
-        ({"basis": None}, ValueError, "no point could be .* such as basis=300"),
-        ({"y": [1, 2]}, ValueError, "y must be None: the blocks of X hold it"),
-        ({"sparse": True}, TypeError, "X is sparse, .* fill it: pass standardize"),
-    ],
-)
+@pytest.mark.parametrize(("change", "kind", "message"), [
+    ({"executor": True}, TypeError, "X must be a source that can be pickled"),
+    ({"fit": lambda X, y: None}, TypeError, "X comes in chunks, which only the"),
+    ({"preprocess": TablePreprocessor()}, ValueError, "preprocess must be None"),
+    ({"cv": [([1, 5, 1], [9])]}, ValueError, r"cv\[0\] must name a row once where"),
+    ({"basis": None}, ValueError, "no point could be .* such as basis=300"),
+    ({"y": [1, 2]}, ValueError, "y must be None: the blocks of X hold it"),
+    ({"sparse": True}, TypeError, "X is sparse, .* fill it: pass standardize"),
+])  # fmt: skip
 def test_what_searches_of_blocks_cannot_do(change, kind, message, rows):
     X, y = rows[0][:900], rows[1][:900]
     options = {"fit": ordinal.fit_svorim, "y": None, **OPTIONS, "search": GRID}
@@ -186,8 +184,7 @@ def test_what_searches_of_blocks_cannot_do(change, kind, message, rows):
     with ProcessPoolExecutor(1) as pool:
         if "executor" in change:
             options["executor"] = pool
-        with pytest.raises(kind, match=message):
-            select(fit, source, y, **options)
+        raises(kind, message, select, fit, source, y, **options)
     assert source.open == 0
 
 

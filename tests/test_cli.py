@@ -134,8 +134,7 @@ def test_compare_reports_the_errors_of_its_folds(run, rows):
 @pytest.mark.slow("compares in three folds")
 def test_compare_counts_what_does_not_converge(run):
     argv = "--splits 3 --methods npsvor pom --set npsvor.max_iter=1"
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as seen:
         out = run(f"compare data.csv {argv}")
     assert not seen
     assert out.endswith("Not converged in every fold: npsvor (max_iter).\n")
@@ -377,24 +376,21 @@ def test_stored_splits_and_labels_are_used(run, rows):
 ONE = {"train_idx": [[0]], "test_idx": [[1]]}
 
 
-@pytest.mark.parametrize(
-    ("arrays", "options", "message"),
-    [
-        ({"train_idx_5": [[0]], "test_idx_5": [[1]]}, "", ": check --bins against"),
-        ({"train_idx": [[0]]}, "", "no train_idx and test_idx"),
-        ({"train_idx": [0], "test_idx": [1]}, "", "2-D"),
-        ({"train_idx": [[0.5]], "test_idx": [[1.0]]}, "", "2-D row numbers"),
-        (ONE | {"test_idx": [[1], [2]]}, "", "number of splits"),
-        (ONE | {"test_idx": [[60]]}, "", "split 0 has a row outside"),
-        ({"train_idx": [[-1]], "test_idx": [[0]]}, "", "split 0 has a row outside"),
-        (ONE | {"train_idx": [[0, 1]]}, "", "split 0 uses a row twice"),
-        (ONE | {"y3": [1, 2]}, "--bins 3", "2 labels for 60 rows"),
-        (ONE | {"y3": [0] * 60}, "--bins 3", "ranks 1 to 3"),
-        (ONE | {"y3": [1, 2]}, "--bins 3 --binning length", "holds the labels y3"),
-        (ONE, "--seed 1", "--test-size and"),
-        (ONE | {"train_idx": [[object()]]}, "", "holds no splits"),
-    ],
-)
+@pytest.mark.parametrize(("arrays", "options", "message"), [
+    ({"train_idx_5": [[0]], "test_idx_5": [[1]]}, "", ": check --bins against"),
+    ({"train_idx": [[0]]}, "", "no train_idx and test_idx"),
+    ({"train_idx": [0], "test_idx": [1]}, "", "2-D"),
+    ({"train_idx": [[0.5]], "test_idx": [[1.0]]}, "", "2-D row numbers"),
+    (ONE | {"test_idx": [[1], [2]]}, "", "number of splits"),
+    (ONE | {"test_idx": [[60]]}, "", "split 0 has a row outside"),
+    ({"train_idx": [[-1]], "test_idx": [[0]]}, "", "split 0 has a row outside"),
+    (ONE | {"train_idx": [[0, 1]]}, "", "split 0 uses a row twice"),
+    (ONE | {"y3": [1, 2]}, "--bins 3", "2 labels for 60 rows"),
+    (ONE | {"y3": [0] * 60}, "--bins 3", "ranks 1 to 3"),
+    (ONE | {"y3": [1, 2]}, "--bins 3 --binning length", "holds the labels y3"),
+    (ONE, "--seed 1", "--test-size and"),
+    (ONE | {"train_idx": [[object()]]}, "", "holds no splits"),
+])  # fmt: skip
 def test_bad_splits(run, arrays, options, message):
     np.savez("s.npz", **{key: np.array(value) for key, value in arrays.items()})
     assert message in run(f"compare data.csv --splits s.npz {options}", code=2)
@@ -497,17 +493,14 @@ def test_unknown_categories_are_named_once_per_column(run, told):
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("header", "cells", "note"),
-    [
-        ("a,b,y", lambda k: f"{k},{k % 4},{k % 2}", ""),
-        ("a,constant,y", lambda k: f"{k},7,{k % 2}", ""),
-        ("a,b,y", lambda k: f"{k},{k % 4},{k % 2 if k else 99}",
-         "99 of 'y' is a rank of a single row: remove the row if it holds a total"),
-        ("a,the copy,y", lambda k: f"{k},{'uv'[k % 2]},{k % 2}",
-         "'the copy' stands for 'y' one to one: leave it out by --drop 'the copy'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("header", "cells", "note"), [
+    ("a,b,y", lambda k: f"{k},{k % 4},{k % 2}", ""),
+    ("a,constant,y", lambda k: f"{k},7,{k % 2}", ""),
+    ("a,b,y", lambda k: f"{k},{k % 4},{k % 2 if k else 99}",
+     "99 of 'y' is a rank of a single row: remove the row if it holds a total"),
+    ("a,the copy,y", lambda k: f"{k},{'uv'[k % 2]},{k % 2}",
+     "'the copy' stands for 'y' one to one: leave it out by --drop 'the copy'"),
+])  # fmt: skip
 def test_odd_ranks_are_noted(told, header, cells, note):
     Path("t.csv").write_text("\n".join([header, *map(cells, range(40))]))
     _, err = told("fit t.csv --method svorim --folds 0 --out m.npz")
@@ -544,18 +537,15 @@ def test_all_bad_columns_are_named_with_what_mends_them(run):
     assert run("predict m.npz t.csv") == expected
 
 
-@pytest.mark.parametrize(
-    ("line", "messages"),
-    [
-        ("fit data.csv --method svorim --out m --set random_state=3 nonsense=1 C",
-         ["has no argument 'random_state'; did you mean rng=?",
-          "has no argument 'nonsense'; --set C: expected ARG=VALUE; svorim"]),
-        ("fit data.csv --method svorim --out m --drop up east --categorical down",
-         ["has no columns 'up', 'down'; it has ['east', 'north', 'grade']"]),
-        ("compare data.csv --methods svorim pom --set svorim.l1=1 pom.C=1",
-         ["svorim has no argument 'l1'", "pom has no argument 'C'"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "messages"), [
+    ("fit data.csv --method svorim --out m --set random_state=3 nonsense=1 C",
+     ["has no argument 'random_state'; did you mean rng=?",
+      "has no argument 'nonsense'; --set C: expected ARG=VALUE; svorim"]),
+    ("fit data.csv --method svorim --out m --drop up east --categorical down",
+     ["has no columns 'up', 'down'; it has ['east', 'north', 'grade']"]),
+    ("compare data.csv --methods svorim pom --set svorim.l1=1 pom.C=1",
+     ["svorim has no argument 'l1'", "pom has no argument 'C'"]),
+])  # fmt: skip
 def test_all_wrong_settings_and_columns_are_listed_at_once(run, line, messages):
     refused = run(line, code=2)
     assert all(message in refused for message in messages)
@@ -605,17 +595,14 @@ def test_predict_gives_probabilities(run, rows):
     assert_array_equal(model.predict(rows[0], rule="mode"), by_mode)
 
 
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        (["1", "2", "3", "4", "5x", "6"], "line 6, column 'a': '5x' is not a finite"),
-        (["1", "2", "3 %", "4", "5"],
-         "line 4, column 'a': '3 %' is not a finite number as others are; remove"),
-        (["1", "2", "inf", "4", "5", "6"], "line 4, column 'a': 'inf' is not a finite"),
-        ([f"name {k}" for k in range(60)], "60 different strings in 60 rows"),
-        ([f"2020-01-{k:02}" for k in range(1, 31)], "leave it out by --drop a, or"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("cells", "message"), [
+    (["1", "2", "3", "4", "5x", "6"], "line 6, column 'a': '5x' is not a finite"),
+    (["1", "2", "3 %", "4", "5"],
+     "line 4, column 'a': '3 %' is not a finite number as others are; remove"),
+    (["1", "2", "inf", "4", "5", "6"], "line 4, column 'a': 'inf' is not a finite"),
+    ([f"name {k}" for k in range(60)], "60 different strings in 60 rows"),
+    ([f"2020-01-{k:02}" for k in range(1, 31)], "leave it out by --drop a, or"),
+])  # fmt: skip
 def test_a_column_of_neither_numbers_nor_categories_is_named(run, cells, message):
     rows = [f"{cell},{k},{k % 2}\n" for k, cell in enumerate(cells)]
     Path("t.csv").write_text("".join(["a,b,y\n", *rows]))
@@ -627,15 +614,12 @@ def test_a_column_of_neither_numbers_nor_categories_is_named(run, cells, message
     run(f"{fit} --categorical a")
 
 
-@pytest.mark.parametrize(
-    ("name", "separator", "decimal", "options"),
-    [
-        ("t.csv", ";", ",", "--decimal ,"),
-        ("t.csv", "|", ".", "--separator '|'"),
-        ("t.csv", "\t", ",", "--separator tab --decimal ,"),
-        ("t.tsv", "\t", ".", ""),
-    ],
-)
+@pytest.mark.parametrize(("name", "separator", "decimal", "options"), [
+    ("t.csv", ";", ",", "--decimal ,"),
+    ("t.csv", "|", ".", "--separator '|'"),
+    ("t.csv", "\t", ",", "--separator tab --decimal ,"),
+    ("t.tsv", "\t", ".", ""),
+])  # fmt: skip
 def test_fit_and_predict_other_layouts(run, name, separator, decimal, options):
     text = Path("data.csv").read_text().replace(",", separator).replace(".", decimal)
     Path(name).write_text(text)
@@ -666,75 +650,69 @@ def test_config(run):
 # Errors
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("frobnicate", "invalid choice"),
-        ("compare --methods magic", "invalid choice: 'magic'"),
-        ("compare --methods bosting", "did you mean 'boosting'?"),
-        ("compare --methods pom,svorim", "as in --methods pom svorim"),
-        ("compare --treads 2", "did you mean '--threads'? (see `ordinal comp"),
-        ("compare data.csv --classes 1, 2", "put quotes around a value"),
-        ("compare data.csv --drop east,north", "as in east north"),
-        ("compare data.csv --target Grades", "did you mean 'grade'?"),
-        ("fit --method C=" + "9" * 500, "invalid choice: 'C=" + "9" * 74 + "..."),
-        ("compare --bins x", "invalid int value"),
-        ("compare --bins 3", "--bins needs DATA"),
-        ("compare --target y", "--target needs DATA"),
-        ("compare --drop y", "--drop needs DATA"),
-        ("compare --order y=a,b", "--order needs DATA"),
-        ("compare --missing-labels drop", "--missing-labels needs DATA"),
-        ("compare --decimal ,", "--decimal needs DATA"),
-        ("compare --separator tab", "--separator needs DATA"),
-        ("compare --splits s.npz", "needs DATA"),
-        ("compare --splits 0", "--splits must be a positive integer"),
-        ("compare data.csv --order east", "expected NAME=LOW,...,HIGH"),
-        ("compare --set C=1", "expected METHOD.ARG=VALUE"),
-        ("compare --set npsvor.C", "expected ARG=VALUE"),
-        ("compare --set npsvor.CC=1", "no argument 'CC'; npsvor has C"),
-        ("compare --methods all --set npsvor-admm.solver=smo",
-         "stands for --set solver=admm"),
-        ("compare --set npsvor.classes=1", "no argument 'classes'"),
-        ("compare --set pom.offset=1", "no argument 'offset'"),
-        ("compare --methods npsvor --set npsvor.C=-1", "C must be"),
-        ("compare data.csv --methods lit constant-mode lat --set lit.l2=-1 lat.l2=-2",
-         "every method failed: lit: ValueError: l2 must"),
-        ("compare nowhere.csv", "nowhere.csv: No such file"),
-        ("compare data.csv --target x", "no column 'x'"),
-        ("compare data.csv --binning length", "--binning needs --bins"),
-        ("compare data.csv --bins 1", "n_bins must be an integer >= 2"),
-        ("compare data.csv --splits 3 --test-size 60", "test_size=60"),
-        ("compare data.csv --test-size 0.5", "--test-size needs hold-out"),
-        ("compare data.csv --folds 3 --splits 3", "exclude each other"),
-        ("compare data.csv --folds 1", "--folds must be 2 to the number of rows"),
-        ("compare --set constant-mode.rule=mean", "has no arguments"),
-        ("compare data.csv --target east",
-         "is not a rank: cut the numbers into ranks with"),
-        ("compare data.csv --classes 1,2", "'3' is not in --classes 1,2"),
-        ("compare data.csv --classes low,mid", "column 'grade' holds numbers"),
-        ("compare data.csv --classes 1 --bins 2", "--classes cannot be"),
-        ("compare words.csv", "alphabetical order that is --classes high,low,mid"),
-        ("compare words.csv --classes low,high", "line 22, column 'grade': 'mid'"),
-        ("compare words.csv --bins 2", "'low' is not a finite number"),
-        ("fit data.csv --method npsvor --out no/m", "is in a folder"),
-        ("fit data.csv --method npsvor", "required: --out"),
-        ("predict data.csv data.csv", "not an ordinal model file"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("line", "message"), [
+    ("frobnicate", "invalid choice"),
+    ("compare --methods magic", "invalid choice: 'magic'"),
+    ("compare --methods bosting", "did you mean 'boosting'?"),
+    ("compare --methods pom,svorim", "as in --methods pom svorim"),
+    ("compare --treads 2", "did you mean '--threads'? (see `ordinal comp"),
+    ("compare data.csv --classes 1, 2", "put quotes around a value"),
+    ("compare data.csv --drop east,north", "as in east north"),
+    ("compare data.csv --target Grades", "did you mean 'grade'?"),
+    ("fit --method C=" + "9" * 500, "invalid choice: 'C=" + "9" * 74 + "..."),
+    ("compare --bins x", "invalid int value"),
+    ("compare --bins 3", "--bins needs DATA"),
+    ("compare --target y", "--target needs DATA"),
+    ("compare --drop y", "--drop needs DATA"),
+    ("compare --order y=a,b", "--order needs DATA"),
+    ("compare --missing-labels drop", "--missing-labels needs DATA"),
+    ("compare --decimal ,", "--decimal needs DATA"),
+    ("compare --separator tab", "--separator needs DATA"),
+    ("compare --splits s.npz", "needs DATA"),
+    ("compare --splits 0", "--splits must be a positive integer"),
+    ("compare data.csv --order east", "expected NAME=LOW,...,HIGH"),
+    ("compare --set C=1", "expected METHOD.ARG=VALUE"),
+    ("compare --set npsvor.C", "expected ARG=VALUE"),
+    ("compare --set npsvor.CC=1", "no argument 'CC'; npsvor has C"),
+    ("compare --methods all --set npsvor-admm.solver=smo",
+     "stands for --set solver=admm"),
+    ("compare --set npsvor.classes=1", "no argument 'classes'"),
+    ("compare --set pom.offset=1", "no argument 'offset'"),
+    ("compare --methods npsvor --set npsvor.C=-1", "C must be"),
+    ("compare data.csv --methods lit constant-mode lat --set lit.l2=-1 lat.l2=-2",
+     "every method failed: lit: ValueError: l2 must"),
+    ("compare nowhere.csv", "nowhere.csv: No such file"),
+    ("compare data.csv --target x", "no column 'x'"),
+    ("compare data.csv --binning length", "--binning needs --bins"),
+    ("compare data.csv --bins 1", "n_bins must be an integer >= 2"),
+    ("compare data.csv --splits 3 --test-size 60", "test_size=60"),
+    ("compare data.csv --test-size 0.5", "--test-size needs hold-out"),
+    ("compare data.csv --folds 3 --splits 3", "exclude each other"),
+    ("compare data.csv --folds 1", "--folds must be 2 to the number of rows"),
+    ("compare --set constant-mode.rule=mean", "has no arguments"),
+    ("compare data.csv --target east",
+     "is not a rank: cut the numbers into ranks with"),
+    ("compare data.csv --classes 1,2", "'3' is not in --classes 1,2"),
+    ("compare data.csv --classes low,mid", "column 'grade' holds numbers"),
+    ("compare data.csv --classes 1 --bins 2", "--classes cannot be"),
+    ("compare words.csv", "alphabetical order that is --classes high,low,mid"),
+    ("compare words.csv --classes low,high", "line 22, column 'grade': 'mid'"),
+    ("compare words.csv --bins 2", "'low' is not a finite number"),
+    ("fit data.csv --method npsvor --out no/m", "is in a folder"),
+    ("fit data.csv --method npsvor", "required: --out"),
+    ("predict data.csv data.csv", "not an ordinal model file"),
+])  # fmt: skip
 def test_errors_take_one_line(run, line, message):
     assert message in run(line, code=2)
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        ([f"{k / 2},{1000 * k}" for k in range(60)], "60 distinct values; cut it"),
-        ([f"{k},{k / 2}" for k in range(60)], "line 3, column 'b': '0.5' is not a ran"),
-        (["1,1", "2,2", "3,1O", "4,2"], "line 4, column 'b': '1O' is not a finite num"),
-        (["1 2"], "cells were separated by ',': state another separator, such as"),
-        (["1;2,5"], "column 'b': '2,5' is not a finite number; --decimal , reads"),
-    ],
-)
+@pytest.mark.parametrize(("lines", "message"), [
+    ([f"{k / 2},{1000 * k}" for k in range(60)], "60 distinct values; cut it"),
+    ([f"{k},{k / 2}" for k in range(60)], "line 3, column 'b': '0.5' is not a ran"),
+    (["1,1", "2,2", "3,1O", "4,2"], "line 4, column 'b': '1O' is not a finite num"),
+    (["1 2"], "cells were separated by ',': state another separator, such as"),
+    (["1;2,5"], "column 'b': '2,5' is not a finite number; --decimal , reads"),
+])  # fmt: skip
 def test_a_target_that_holds_no_ranks_is_found(run, lines, message):
     header = f"a{re.search('[,; ]', lines[0])[0]}b"
     Path("t.csv").write_text("\n".join([header, *lines]))
@@ -975,14 +953,11 @@ def test_rows_without_a_label_are_left_out_if_asked(run, told):
     assert "leave out --stream" in error
 
 
-@pytest.mark.parametrize(
-    ("cells", "message"),
-    [
-        ([f"{k},5" for k in range(6)], "as '0,5': --decimal , reads decimal commas"),
-        ([f"2024-01-{k}" for k in range(10, 16)], "leave it out by --drop age"),
-        (["young", "old"] * 3, "such as 'old', and --stream reads numbers: leave it"),
-    ],
-)
+@pytest.mark.parametrize(("cells", "message"), [
+    ([f"{k},5" for k in range(6)], "as '0,5': --decimal , reads decimal commas"),
+    ([f"2024-01-{k}" for k in range(10, 16)], "leave it out by --drop age"),
+    (["young", "old"] * 3, "such as 'old', and --stream reads numbers: leave it"),
+])  # fmt: skip
 def test_streams_name_the_remedy_for_numbers_as_text(cells, message, run):
     frame = pandas.DataFrame({"age": cells, "y": [1, 2, 3] * 2})
     frame.to_csv("t.csv", index=False)

@@ -13,6 +13,7 @@ import scipy.stats
 from files import loaded
 from numpy.testing import assert_allclose
 from oracles import ratio_probabilities, slope
+from strategies import raises
 from test_ratio import CASES, FAMILIES
 
 import ordinal
@@ -388,8 +389,7 @@ def test_weights_of_groups_are_checked():
         (JUDGE, "heavy", "group_weight names 'heavy', which is not a column"),
         (crossed, weight, "group_weight is for one grouping"),
     ):
-        with pytest.raises(ValueError, match=match):
-            ordinal.fit_clmm(formula, WINE, group_weight=bad)
+        raises(ValueError, match, ordinal.fit_clmm, formula, WINE, group_weight=bad)
 
 
 def test_rows_that_lack_any_value_are_left_out_of_everything():
@@ -411,8 +411,7 @@ def test_rows_that_lack_any_value_are_left_out_of_everything():
     for name, value in (("judge", None), ("cluster", None), ("cluster", np.nan)):
         some = table.copy()
         some.loc[[3, 7], name] = value
-        with pytest.raises(ValueError, match=r"2 of 72 rows lack (a label|labels)"):
-            fit(some)
+        raises(ValueError, r"2 of 72 rows lack (a label|labels)", fit, some)
     model = fit(gaps, missing="drop")
     rest = fit(table.drop(index=list(lacking.values())))
     assert model.statistics.n_missing == len(lacking)
@@ -424,15 +423,12 @@ def test_rows_that_lack_any_value_are_left_out_of_everything():
         fit(gaps, missing="drop")
 
 
-@pytest.mark.parametrize(
-    ("term", "numbers", "effects"),
-    [
-        ("(temp | judge)", "(w | judge)", ["(Intercept)", "temp[warm]"]),
-        ("(0 + temp | judge)", "(0 + c + w | judge)", ["temp[cold]", "temp[warm]"]),
-        ("(temp || judge)", "(w || judge)", ["(Intercept)", "temp[warm]"]),
-        ("(0 + temp + t | judge)", "(0 + c + w + m + h | judge)", None),
-    ],
-)
+@pytest.mark.parametrize(("term", "numbers", "effects"), [
+    ("(temp | judge)", "(w | judge)", ["(Intercept)", "temp[warm]"]),
+    ("(0 + temp | judge)", "(0 + c + w | judge)", ["temp[cold]", "temp[warm]"]),
+    ("(temp || judge)", "(w || judge)", ["(Intercept)", "temp[warm]"]),
+    ("(0 + temp + t | judge)", "(0 + c + w + m + h | judge)", None),
+])  # fmt: skip
 def test_slopes_of_a_category_are_those_of_its_indicators(term, numbers, effects):
     level = WINE["bottle"].astype(int) % 3
     table = WINE.assign(
@@ -504,8 +500,7 @@ def test_null_distributions_of_random_effects():
         (one, ordinal.fit_clmm("rating ~ temp + contact + (1 | judge)", table,
                                n_quadrature=7), "quadrature nodes, got 1 and 7"),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=message):
-            ordinal.inference.lr_test(smaller, larger)
+        raises(ValueError, message, ordinal.inference.lr_test, smaller, larger)
 
 
 def test_summary_and_tables():
@@ -519,14 +514,12 @@ def test_summary_and_tables():
     shares = [crossed.icc(group) for group in ("judge", "bottle")]
     assert_allclose(sum(shares), crossed.icc())
     assert MODEL.icc("judge") == MODEL.icc()
-    with pytest.raises(ValueError, match="group must be one of 'judge', 'bottle'"):
-        crossed.icc("row")
+    raises(ValueError, "group must be one of 'judge', 'bottle'", crossed.icc, "row")
     assert MODEL.confint()["name"].tolist()[-2:] == ["temp[warm]", "contact[yes]"]
     for name in ("proportional_odds_test", "influence", "hosmer_lemeshow"):
         with pytest.raises(TypeError, match=f"{name} is not defined for a ClmmModel: "):
             getattr(inference, name)(MODEL)
-    with pytest.raises(ValueError, match="X must be given"):
-        MODEL.predictions()
+    raises(ValueError, "X must be given", MODEL.predictions)
     assert "deviations   judge (Intercept) 1.131" in repr(MODEL)
 
 
@@ -682,8 +675,7 @@ def test_predictions_of_known_average_and_new_groups(exact):
           ({"link": "log"}, "link must be"))),
 ])  # fmt: skip
 def test_bad_arguments(formula, options, match):
-    with pytest.raises(ValueError, match=match):
-        ordinal.fit_clmm(formula, WINE, **options)
+    raises(ValueError, match, ordinal.fit_clmm, formula, WINE, **options)
 
 
 @pytest.mark.parametrize("family", ["cumulative", *FAMILIES])
@@ -824,24 +816,20 @@ def test_fits_end_at_their_limits(capsys):
         ordinal.fit_clmm(JUDGE, WINE, callback=interrupt)
 
 
-@pytest.mark.parametrize(
-    ("random", "message"),
-    [
-        # these took time with the square or the cube of the length
-        (f"(1 | {'/'.join(f'g{i}' for i in range(3000))})", "at most 20 .*, got 3000"),
-        ("(1 | " + "/".join(["g"] * 3000) + ")", "at most 20 .*, got 3000"),
-        (" + ".join(f"(0 + v{i} | g)" for i in range(3000)), "random effects name 'v0"),
-        ("(1 | g/g)", "different columns, got 2 in 'g/g'"),
-        ("(1 | g) + (1 | g)", r"g has the effect \['\(Intercept\)'\] twice"),
-        ("(" * 3000 + "1 | g" + ")" * 3000, "random must be random effects"),
-        ("(1 | " * 3000 + "g" + ")" * 3000, "random must be random effects"),
-    ],
-)
+@pytest.mark.parametrize(("random", "message"), [
+    # these took time with the square or the cube of the length
+    (f"(1 | {'/'.join(f'g{i}' for i in range(3000))})", "at most 20 .*, got 3000"),
+    ("(1 | " + "/".join(["g"] * 3000) + ")", "at most 20 .*, got 3000"),
+    (" + ".join(f"(0 + v{i} | g)" for i in range(3000)), "random effects name 'v0"),
+    ("(1 | g/g)", "different columns, got 2 in 'g/g'"),
+    ("(1 | g) + (1 | g)", r"g has the effect \['\(Intercept\)'\] twice"),
+    ("(" * 3000 + "1 | g" + ")" * 3000, "random must be random effects"),
+    ("(1 | " * 3000 + "g" + ")" * 3000, "random must be random effects"),
+])  # fmt: skip
 def test_any_text_of_random_effects_is_read_in_time(random, message):
     table = pd.DataFrame({"x": np.arange(8.0), "g": [1, 2] * 4, "y": [0, 0, 1, 1] * 2})
     for call in (
         lambda: ordinal.fit_clmm(table[["x", "g"]], table.y, random=random),
         lambda: ordinal.fit_clmm(f"y ~ x + {random}", table),
     ):
-        with pytest.raises(ValueError, match=f"{message}|of the form"):
-            call()
+        raises(ValueError, f"{message}|of the form", call)

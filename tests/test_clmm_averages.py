@@ -7,6 +7,7 @@ import pytest
 from files import loaded
 from numpy.testing import assert_allclose
 from oracles import ratio_probabilities, slope, slopes
+from strategies import raises
 
 import ordinal
 from ordinal._cumulative.likelihood import cumulative
@@ -249,9 +250,7 @@ def test_a_singular_model_and_one_of_a_file_have_errors():
         again.predictions(rows, effects="known", groups=own)
     with pytest.raises(ValueError, match="groups is for effects='known' or"):
         simple.marginal_effects(rows, groups=own)
-    with pytest.raises(ValueError, match="effects must be"):
-        simple.predictions(rows, effects="each")
+    raises(ValueError, "effects must be", simple.predictions, rows, effects="each")
     with pytest.raises(ValueError, match="offset must have one entry per row"):
         simple.predictions(rows, offset=np.zeros((len(rows), 4)))
-    with pytest.raises(ValueError, match="X must be given"):
-        simple.predictions()
+    raises(ValueError, "X must be given", simple.predictions)

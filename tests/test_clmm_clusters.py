@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from oracles import slope
+from strategies import raises
 
 import ordinal
 from ordinal._cumulative.design import Design, structure_of
@@ -50,15 +51,12 @@ def design_of(threshold="flexible", scale=(2,)):
 
 
 @pytest.mark.slow("differences of six likelihoods")
-@pytest.mark.parametrize(
-    ("name", "threshold", "family"),
-    [
-        *((name, "flexible", "cumulative") for name in structures()[1]),
-        ("slope", "equidistant", "cumulative"),
-        ("slope", "flexible", "stopping"),
-        ("slope", "flexible", "adjacent"),
-    ],
-)
+@pytest.mark.parametrize(("name", "threshold", "family"), [
+    *((name, "flexible", "cumulative") for name in structures()[1]),
+    ("slope", "equidistant", "cumulative"),
+    ("slope", "flexible", "stopping"),
+    ("slope", "flexible", "adjacent"),
+])  # fmt: skip
 def test_scores_are_differences_of_the_likelihoods_of_clusters(name, threshold, family):
     cluster, kinds = structures()
     terms, nodes, weight = kinds[name]
@@ -111,10 +109,8 @@ def test_the_covariance_is_the_sandwich_of_the_clusters():
     # errors of averages and deviations follow
     tables = [m.predictions(X[:3])["standard_error"] for m in (plain, robust)]
     assert not np.allclose(*tables, rtol=1e-3)
-    with pytest.raises(ValueError, match="without cluster"):
-        robust.confint_deviations()
-    with pytest.raises(ValueError, match="without cluster"):
-        robust.confint(method="profile")
+    raises(ValueError, "without cluster", robust.confint_deviations)
+    raises(ValueError, "without cluster", robust.confint, method="profile")
 
 
 def test_without_a_variance_they_are_those_of_fit_pom():

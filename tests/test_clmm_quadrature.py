@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from oracles import slope
-from strategies import slow
+from strategies import raises, slow
 
 import ordinal
 from ordinal._cumulative.design import Design, structure_of
@@ -108,15 +108,12 @@ def test_edges_in_the_tail_of_the_effects_are_found(sd):
         assert_allclose(found, exact, atol=5e-4, rtol=0)
 
 
-@pytest.mark.parametrize(
-    ("family", "link"),
-    [
-        ("cumulative", "cloglog"),
-        ("stopping", "logit"),
-        *slow(("backward", "cloglog"), ("adjacent", "cloglog")),
-        *slow(("cumulative", "probit")),
-    ],
-)
+@pytest.mark.parametrize(("family", "link"), [
+    ("cumulative", "cloglog"),
+    ("stopping", "logit"),
+    *slow(("backward", "cloglog"), ("adjacent", "cloglog")),
+    *slow(("cumulative", "probit")),
+])  # fmt: skip
 def test_gradients_with_panels_are_differences(family, link):
     """The nodes move with the parameters, and the integral does not."""
     rng = np.random.default_rng(0)
@@ -203,15 +200,12 @@ def test_laplace_without_an_optimum_names_a_remedy():
     assert not model.convergence.converged
 
 
-@pytest.mark.parametrize(
-    ("family", "options"),
-    [
-        ("cumulative", {"nominal": [1], "scale": [2]}),
-        *slow(("stopping", {"nominal": [1]}), ("backward", {"link": "probit"})),
-        *slow(("cumulative", {"link": "cauchit"}), ("cumulative", {"link": "cloglog"})),
-        *slow(("adjacent", {})),
-    ],
-)
+@pytest.mark.parametrize(("family", "options"), [
+    ("cumulative", {"nominal": [1], "scale": [2]}),
+    *slow(("stopping", {"nominal": [1]}), ("backward", {"link": "probit"})),
+    *slow(("cumulative", {"link": "cauchit"}), ("cumulative", {"link": "cloglog"})),
+    *slow(("adjacent", {})),
+])  # fmt: skip
 def test_more_nodes_do_not_move_an_automatic_fit(family, options):
     X, y, fit = clustered(family=family, **options)
     model = ordinal.fit_clmm(X, y, **fit)
@@ -303,10 +297,8 @@ def test_groups_of_single_rows_are_refused_or_warned_of():
         ordinal.fit_clmm(x, y, groups=alone, link="probit")
     counted = {"groups": {"g": np.arange(100) % 50}}
     counted["sample_weight"] = np.where(np.arange(100) < 50, 0.0, 1.0)
-    with pytest.raises(ValueError, match="two ranks"):
-        ordinal.fit_clmm(x, y > 1, **counted)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    raises(ValueError, "two ranks", ordinal.fit_clmm, x, y > 1, **counted)
+    with warnings.catch_warnings(record=True, action="always") as caught:
         ordinal.fit_clmm(x, y, groups=alone)
     first = caught[0]
     assert first.category is ApproximationWarning

@@ -7,7 +7,7 @@ import pytest
 from files import loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ratio_probabilities
-from strategies import slow
+from strategies import raises, slow
 from test_clmm import JUDGE, WINE
 from test_ratio import families, some_cases
 
@@ -145,10 +145,8 @@ def test_tests_files_and_tables(family):
     assert model.summary().splitlines()[1].startswith(family)
     assert repr(model).splitlines()[1].split() == ["family", family]
     assert inference.negative_rows(model, WINE).size == 0
-    with pytest.raises(TypeError, match="by fit_pom or fit_ratio"):
-        inference.influence(model)
-    with pytest.raises(ValueError, match="for family='cumulative'"):
-        model.icc()
+    raises(TypeError, "by fit_pom or fit_ratio", inference.influence, model)
+    raises(ValueError, "for family='cumulative'", model.icc)
     if family == "adjacent":  # the others have those of the stages
         ends = model.confint_deviations()
         assert 0 < ends["lower"][0] < model.deviations["sd"][0] < ends["upper"][0]

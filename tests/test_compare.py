@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import sample
+from strategies import raises, sample
 from test_table_preprocessor import wines
 
 import ordinal
@@ -121,11 +121,9 @@ def test_best_is_the_fit_to_all_rows():
     assert result.best is result.best
     first = result.refit(result.methods[0])
     assert_array_equal(result.best.predict(X), first.predict(X))
-    with pytest.raises(ValueError, match="method must be one of"):
-        result.refit("svm")
+    raises(ValueError, "method must be one of", result.refit, "svm")
     for mean in (result.mean, result.standard_error):
-        with pytest.raises(ValueError, match="metric must be one of 'mae'"):
-            mean("rmse")
+        raises(ValueError, "metric must be one of 'mae'", mean, "rmse")
 
 
 def fit_bad(X, y):
@@ -184,8 +182,7 @@ def test_a_function_that_needs_the_table_is_told_why_it_failed():
     assert result.methods == ("partial", "lambda")
     assert "receives the features as an array of numbers: pass a fit_*" in repr(result)
     assert list(result.reasons) == ["lambda"]
-    with pytest.raises(RuntimeError, match="luck"):
-        compare(X, y, methods=[fit_bad])
+    raises(RuntimeError, "luck", compare, X, y, methods=[fit_bad])
 
 
 def test_a_function_without_probabilities_is_scored_as_far_as_it_can_be():
@@ -258,31 +255,23 @@ def test_groups_and_sparse_rows():
     assert not same.reasons
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"methods": ["svorin"]}, ValueError, "did you mean 'svorim'"),
-        ({"methods": []}, ValueError, "methods must be one or more methods"),
-        ({"methods": ["pom", "pom"]}, ValueError, "methods must be one or more"),
-        ({"methods": 3}, TypeError, "names, functions or classifiers"),
-        ({"methods": [3]}, TypeError, "name of a method"),
-        ({"scoring": "magic"}, ValueError, "scoring must be one of"),
-        ({"tune": 1}, ValueError, "tune must be"),
-        ({"cv": 1}, ValueError, "cv must be 2 to"),
-        ({"preprocess": 3}, TypeError, "TablePreprocessor"),
-        ({"progress": -1}, ValueError, "progress must be"),
-        ({"sample_weight": [1.0]}, ValueError, "sample_weight"),
-        ({"tun": True}, TypeError, "did you mean tune"),
-        (
-            {"methods": "constant-median", "n_threads": 0},
-            ValueError,
-            "n_threads must be",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"methods": ["svorin"]}, ValueError, "did you mean 'svorim'"),
+    ({"methods": []}, ValueError, "methods must be one or more methods"),
+    ({"methods": ["pom", "pom"]}, ValueError, "methods must be one or more"),
+    ({"methods": 3}, TypeError, "names, functions or classifiers"),
+    ({"methods": [3]}, TypeError, "name of a method"),
+    ({"scoring": "magic"}, ValueError, "scoring must be one of"),
+    ({"tune": 1}, ValueError, "tune must be"),
+    ({"cv": 1}, ValueError, "cv must be 2 to"),
+    ({"preprocess": 3}, TypeError, "TablePreprocessor"),
+    ({"progress": -1}, ValueError, "progress must be"),
+    ({"sample_weight": [1.0]}, ValueError, "sample_weight"),
+    ({"tun": True}, TypeError, "did you mean tune"),
+    ({"methods": "constant-median", "n_threads": 0}, ValueError, "n_threads must be"),
+])  # fmt: skip
 def test_bad_arguments(options, error, message):
-    with pytest.raises(error, match=message):
-        compare(X, y, **options)
+    raises(error, message, compare, X, y, **options)
 
 
 def test_rows_out_of_memory_are_refused(tmp_path):

@@ -7,6 +7,7 @@ import scipy.stats
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from strategies import raises
 
 from ordinal._numerics import tails
 from ordinal.comparison import friedman, rank_sum, wilcoxon, win_draw_loss
@@ -187,30 +188,26 @@ def test_every_comparison_is_won_drawn_or_lost(data, k, n_sets):
         assert outcome == {name: getattr(result, name)[i] for name in outcome}
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: wilcoxon([1, 2], [1]), ValueError, "same length > 0, got 2 and 1"),
-        (lambda: wilcoxon([], []), ValueError, "same length > 0, got 0 and 0"),
-        (lambda: wilcoxon([1], [[1]]), ValueError,
-         r"b must be 1-dimensional.*\(1, 1\)"),
-        (lambda: wilcoxon([1, np.nan], [1, 2]), ValueError,
-         "a must be .* nan in row 1"),
-        (lambda: wilcoxon([1], ["1"]), TypeError, "b must hold real .* dtype <U1"),
-        (lambda: rank_sum([1], []), ValueError, "lengths > 0, got 1 and 0"),
-        (lambda: friedman([1, 2]), ValueError, r"2-dimensional, got shape \(2,\)"),
-        (lambda: friedman([[1, 2]]), ValueError, r"2 rows .* got shape \(1, 2\)"),
-        (lambda: friedman([[1], [2]]), ValueError, r"2 columns .* got shape \(2, 1\)"),
-        (lambda: friedman([[1, 2], [np.inf, 1]]), ValueError, "inf in row 1"),
-        (lambda: friedman(np.eye(2), alpha=0), ValueError, "alpha .* got 0"),
-        (lambda: friedman(np.eye(2), alpha=np.nan), ValueError, "alpha .* got nan"),
-        (lambda: friedman(np.eye(2), alpha="5%"), ValueError, "alpha .* got '5%'"),
-        (lambda: win_draw_loss([np.eye(2)], alpha=1), ValueError, "alpha .* got 1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "error", "message"), [
+    (lambda: wilcoxon([1, 2], [1]), ValueError, "same length > 0, got 2 and 1"),
+    (lambda: wilcoxon([], []), ValueError, "same length > 0, got 0 and 0"),
+    (lambda: wilcoxon([1], [[1]]), ValueError,
+     r"b must be 1-dimensional.*\(1, 1\)"),
+    (lambda: wilcoxon([1, np.nan], [1, 2]), ValueError,
+     "a must be .* nan in row 1"),
+    (lambda: wilcoxon([1], ["1"]), TypeError, "b must hold real .* dtype <U1"),
+    (lambda: rank_sum([1], []), ValueError, "lengths > 0, got 1 and 0"),
+    (lambda: friedman([1, 2]), ValueError, r"2-dimensional, got shape \(2,\)"),
+    (lambda: friedman([[1, 2]]), ValueError, r"2 rows .* got shape \(1, 2\)"),
+    (lambda: friedman([[1], [2]]), ValueError, r"2 columns .* got shape \(2, 1\)"),
+    (lambda: friedman([[1, 2], [np.inf, 1]]), ValueError, "inf in row 1"),
+    (lambda: friedman(np.eye(2), alpha=0), ValueError, "alpha .* got 0"),
+    (lambda: friedman(np.eye(2), alpha=np.nan), ValueError, "alpha .* got nan"),
+    (lambda: friedman(np.eye(2), alpha="5%"), ValueError, "alpha .* got '5%'"),
+    (lambda: win_draw_loss([np.eye(2)], alpha=1), ValueError, "alpha .* got 1"),
+])  # fmt: skip
 def test_bad_input(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
+    raises(error, message, call)
 
 
 def test_results_are_read_only():

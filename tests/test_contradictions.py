@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from internals import CSR
 from scipy.sparse import csr_array
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 from ordinal import model_selection, preprocessing
@@ -166,6 +166,5 @@ def with_variable(table, **changes):
 def test_they_are_refused(name, change, message, tmp_path):
     model = made(name)
     model.save(tmp_path / "good")
-    with pytest.raises(ValueError, match=message):
-        replace(model, **change(model)).save(tmp_path / "bad")
+    raises(ValueError, message, replace(model, **change(model)).save, tmp_path / "bad")
     assert [p.name for p in tmp_path.iterdir()] == ["good"]

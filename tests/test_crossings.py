@@ -56,7 +56,7 @@ from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
 from sklearn.model_selection import cross_val_score
 from sources import Cut
-from strategies import case
+from strategies import case, raises
 
 import ordinal
 import ordinal.sklearn
@@ -373,8 +373,7 @@ def test_every_door_takes_intervals_or_names_them(door, seed):
         with suppress(TypeError, ValueError):
             made = call(frame, labels)
             return predicted(made, frame) if hasattr(made, "predict") else made
-        with pytest.raises((TypeError, ValueError), match="RankIntervals"):
-            call(frame, labels)
+        raises((TypeError, ValueError), "RankIntervals", call, frame, labels)
         return None
 
     assert (found(ordinal.RankIntervals(lower, y)) is not None) == takes
@@ -729,8 +728,7 @@ def test_types_of_columns_do_not_matter(method, kind, at_prediction, seed):
     other = KINDS[kind](frame)
     expected = predicted(fit(method, frame, y), frame)
     model = fit(method, frame if at_prediction else other, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert_array_equal(predicted(model, other), expected)
 
 
@@ -1065,8 +1063,7 @@ def test_no_inference_of_a_fit_that_ended_early_without_a_warning(name, behind, 
     assert model.convergence.status.value == "max_iter"
     asked = []
     for method, function in statistics():
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             try:
                 found = function(model)
             except (TypeError, ValueError):

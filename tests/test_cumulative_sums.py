@@ -17,13 +17,10 @@ def problem_of(X, y, weight) -> Problem:
 
 @pytest.mark.slow("sums by row of 14 000 rows")
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize(
-    ("threshold", "nominal", "scale"),
-    [
-        ("flexible", (), ()), ("symmetric", (1,), ()), ("equidistant", (), (0, 2)),
-        ("flexible", (0, 2), (1,)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("threshold", "nominal", "scale"), [
+    ("flexible", (), ()), ("symmetric", (1,), ()), ("equidistant", (), (0, 2)),
+    ("flexible", (0, 2), (1,)),
+])  # fmt: skip
 def test_the_pass_gives_the_sums_of_the_rows(link, threshold, nominal, scale):
     """On ragged blocks, with weights (0 among them) and offsets, by any threads."""
     rng = np.random.default_rng(0)

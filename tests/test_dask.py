@@ -9,7 +9,7 @@ import scipy.sparse
 from internals import CHUNK, CSR, ChunkedProblem, Problem
 from numpy.testing import assert_allclose, assert_array_equal
 from sources import Cut
-from strategies import slow
+from strategies import raises, slow
 
 import ordinal
 from ordinal._dask.reading import read_problem
@@ -97,17 +97,14 @@ def odd(X, y):
     y[CHUNK + 3] = 0.3
 
 
-@pytest.mark.parametrize(
-    ("change", "options", "words"),
-    [
-        (nan, {}, ("block 1", f"row {CHUNK} of all", "X must be finite", "row is 3")),
-        (odd, {}, ("block 1", "0.3", "row 3", "not a multiple of one half")),
-        (odd, {"classes": [0, 10, 20, 30]}, ("block 1", "0.3", "among classes")),
-        (lambda X, y: (X, y[1:]), {}, ("y has shape", f"({N},)")),
-        (lambda X, y: (X, None), {}, ("y must hold the labels",)),
-        (lambda X, y: (X[:, 0], y), {}, ("X must be 2-dimensional",)),
-    ],
-)
+@pytest.mark.parametrize(("change", "options", "words"), [
+    (nan, {}, ("block 1", f"row {CHUNK} of all", "X must be finite", "row is 3")),
+    (odd, {}, ("block 1", "0.3", "row 3", "not a multiple of one half")),
+    (odd, {"classes": [0, 10, 20, 30]}, ("block 1", "0.3", "among classes")),
+    (lambda X, y: (X, y[1:]), {}, ("y has shape", f"({N},)")),
+    (lambda X, y: (X, None), {}, ("y must hold the labels",)),
+    (lambda X, y: (X[:, 0], y), {}, ("X must be 2-dimensional",)),
+])  # fmt: skip
 def test_what_is_wrong_names_the_first_block(change, options, words):
     X, y, _ = table()
     y = y.astype(float)
@@ -119,13 +116,10 @@ def test_what_is_wrong_names_the_first_block(change, options, words):
         assert word in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    ("fit", "kernel"),
-    [
-        (ordinal.fit_svorim, "rbf"),
-        *slow((ordinal.fit_svorex, "rbf"), (ordinal.companions.fit_opbe, "linear")),
-    ],
-)
+@pytest.mark.parametrize(("fit", "kernel"), [
+    (ordinal.fit_svorim, "rbf"),
+    *slow((ordinal.fit_svorex, "rbf"), (ordinal.companions.fit_opbe, "linear")),
+])  # fmt: skip
 def test_fits_are_those_of_arrays(fit, kernel):
     """The same basis, so the same problem: the values of two fits to it differ by no
     more than their gaps."""
@@ -242,8 +236,7 @@ def test_some_rows_stay_where_they_are():
 )
 def test_other_fits_say_that_they_need_rows_in_memory(fit):
     X, y, _ = table(100)
-    with pytest.raises(TypeError, match="X is a dask collection"):
-        fit(da.from_array(X), y)
+    raises(TypeError, "X is a dask collection", fit, da.from_array(X), y)
 
 
 def labelled(n=N):
@@ -259,14 +252,11 @@ def same_bytes(one, other, names):
 
 
 @pytest.mark.slow("three fits of 25 000 rows")
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"basis": 20, "gamma": 0.4, "u": 1.5, "cache_mb": 1.5},
-        {"basis": ("kmeans++", 9), "gamma": 0.4, "probability": True, "u": np.inf},
-        {"kernel": "linear", "u": 1.5},
-    ],
-)
+@pytest.mark.parametrize("options", [
+    {"basis": 20, "gamma": 0.4, "u": 1.5, "cache_mb": 1.5},
+    {"basis": ("kmeans++", 9), "gamma": 0.4, "probability": True, "u": np.inf},
+    {"kernel": "linear", "u": 1.5},
+])  # fmt: skip
 def test_tlssvor_has_the_bytes_of_one_process(options):
     """Blocks of whole chunks are summed as the chunks of one process are; workers hold
     rows in single precision if they are given so."""
@@ -292,17 +282,14 @@ def test_tlssvor_has_the_bytes_of_one_process(options):
         assert np.abs(there.predict_proba(X[:500]) - P).max() < 0.05
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        *slow(
-            {"robust": True, "class_weight": {0: 2.0}},
-            {"nominal": [1], "scale": [2]},
-            {"l2": 0.1, "link": "probit", "threshold": "equidistant"},
-        ),
-    ],
-)
+@pytest.mark.parametrize("options", [
+    {},
+    *slow(
+        {"robust": True, "class_weight": {0: 2.0}},
+        {"nominal": [1], "scale": [2]},
+        {"l2": 0.1, "link": "probit", "threshold": "equidistant"},
+    ),
+])  # fmt: skip
 def test_pom_has_the_bytes_of_one_process(options):
     X, _, w = table()
     noise = np.random.default_rng(1).logistic(size=N)
@@ -341,23 +328,17 @@ def test_pom_at_workers_sees_columns_and_ranks_that_others_tell():
     assert model.convergence.status is ordinal.models.Status.SEPARATED
 
 
-@pytest.mark.parametrize(
-    ("options", "kind", "words"),
-    [
-        ({"l1": 1.0}, ValueError, "l1 must be 0 where X is read in chunks"),
-        ({"cluster": np.arange(100)}, ValueError, "cluster must be None"),
-        ({"offset": np.ones(100)}, ValueError, "offset must be None where X is a col"),
-    ],
-)
+@pytest.mark.parametrize(("options", "kind", "words"), [
+    ({"l1": 1.0}, ValueError, "l1 must be 0 where X is read in chunks"),
+    ({"cluster": np.arange(100)}, ValueError, "cluster must be None"),
+    ({"offset": np.ones(100)}, ValueError, "offset must be None where X is a col"),
+])  # fmt: skip
 def test_what_pom_at_workers_does_without(options, kind, words):
     X, y, _ = table(100)
-    with pytest.raises(kind, match=words):
-        ordinal.fit_pom(da.from_array(X), y, **options)
-    with pytest.raises(TypeError, match="rows in memory only"):
-        ordinal.fit_pom_path(da.from_array(X), y)
+    raises(kind, words, ordinal.fit_pom, da.from_array(X), y, **options)
+    raises(TypeError, "rows in memory only", ordinal.fit_pom_path, da.from_array(X), y)
     sparse = da.from_array(X).map_blocks(scipy.sparse.csr_matrix)
-    with pytest.raises(TypeError, match="X must be dense where it is a dask"):
-        ordinal.fit_pom(sparse, y)
+    raises(TypeError, "X must be dense where it is a dask", ordinal.fit_pom, sparse, y)
 
 
 def test_searches_with_pom_find_what_those_of_arrays_find():

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import ChunkedProblem, read_table
 from sources import Cut, mapped
+from strategies import raises
 
 import ordinal
 from ordinal import data
@@ -114,15 +115,12 @@ def test_rows_end_where_quotes_are_even(text):
 
 
 @pytest.mark.parametrize("piece", [30, 1 << 23], indirect=True)
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("1,2", "line 152 has 2 cells, but .* ha.* 3"),
-        ("1,x,2", "line 152, column 'b': 'x' is not a finite number"),
-        ("1,,2", "line 152, column 'b': is missing"),
-        ("1,2,z", "line 152, column 'y': 'z' is not a finite number|holds strings"),
-    ],
-)
+@pytest.mark.parametrize(("line", "message"), [
+    ("1,2", "line 152 has 2 cells, but .* ha.* 3"),
+    ("1,x,2", "line 152, column 'b': 'x' is not a finite number"),
+    ("1,,2", "line 152, column 'b': is missing"),
+    ("1,2,z", "line 152, column 'y': 'z' is not a finite number|holds strings"),
+])  # fmt: skip
 def test_errors_have_the_line_of_the_file(tmp_path, line, message, piece):
     path = tmp_path / "t.csv"
     lines = ["a,b,y"] + ["1,2,0", "3,4,1"] * 100
@@ -154,8 +152,7 @@ def test_parquet_errors_have_the_row(tmp_path, piece):
 def test_an_empty_file(tmp_path, content):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
-    with pytest.raises(ValueError, match=r"is empty|no rows"):
-        list(data.blocks(path).blocks())
+    raises(ValueError, r"is empty|no rows", list, data.blocks(path).blocks())
 
 
 def test_files_are_closed_with_the_generator(tmp_path, monkeypatch):
@@ -215,8 +212,7 @@ def test_parquet_that_is_packed_or_empty(tmp_path):
     np.testing.assert_array_equal(table.numbers(["a"])[:, 0], frame["a"])
     frame[:0].to_parquet(path)
     for read in (read_table, lambda name: list(table_pieces(name))):
-        with pytest.raises(ValueError, match=r"t\.parquet is empty"):
-            read(str(path))
+        raises(ValueError, r"t\.parquet is empty", read, str(path))
 
 
 def test_a_table_of_labels_alone_has_no_features(tmp_path):
@@ -226,24 +222,20 @@ def test_a_table_of_labels_alone_has_no_features(tmp_path):
         next(data.blocks(path, target="y").blocks())
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"path": 7}, TypeError, "path must be a path, got 7"),
-        ({"path": "-"}, ValueError, "standard input can be read only once"),
-        ({"target": 3}, ValueError, "target must be a column, got 3"),
-        ({"drop": "a"}, ValueError, "drop must be columns by name, got 'a'"),
-        ({"features": [1]}, ValueError, "features must be columns by name"),
-        ({"features": 7}, ValueError, "features must be columns by name, got 7"),
-        ({"drop": None}, ValueError, "drop must be columns by name, got None"),
-        ({"separator": "::"}, ValueError, "separator must be one ASCII character"),
-        ({"separator": {1: 2}}, ValueError, "separator must be one ASCII character"),
-        ({"decimal": ";"}, ValueError, "decimal must be one of"),
-    ],
-)
+@pytest.mark.parametrize(("given", "error", "message"), [
+    ({"path": 7}, TypeError, "path must be a path, got 7"),
+    ({"path": "-"}, ValueError, "standard input can be read only once"),
+    ({"target": 3}, ValueError, "target must be a column, got 3"),
+    ({"drop": "a"}, ValueError, "drop must be columns by name, got 'a'"),
+    ({"features": [1]}, ValueError, "features must be columns by name"),
+    ({"features": 7}, ValueError, "features must be columns by name, got 7"),
+    ({"drop": None}, ValueError, "drop must be columns by name, got None"),
+    ({"separator": "::"}, ValueError, "separator must be one ASCII character"),
+    ({"separator": {1: 2}}, ValueError, "separator must be one ASCII character"),
+    ({"decimal": ";"}, ValueError, "decimal must be one of"),
+])  # fmt: skip
 def test_arguments_of_blocks(given, error, message):
-    with pytest.raises(error, match=message):
-        data.blocks(**({"path": "t.csv"} | given))
+    raises(error, message, data.blocks, **{"path": "t.csv"} | given)
 
 
 @pytest.fixture(scope="module")
@@ -272,8 +264,7 @@ def test_a_bad_block_is_named_and_closed(model):
     blocks = data.predictions(model, source)
     next(blocks)
     assert source.open == 1
-    with pytest.raises(ValueError, match=r"block 2, whose row 0 is row 20 .* row is 5"):
-        list(blocks)
+    raises(ValueError, r"block 2, whose row 0 is row 20 .* row is 5", list, blocks)
     assert source.open == 0
 
 

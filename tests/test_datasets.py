@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
+from strategies import raises
 
 from ordinal import datasets
 from ordinal.datasets import make_gaussians, make_tlssvor
@@ -55,13 +56,10 @@ def test_a_seed_fixes_the_rows(make):
 
 
 def test_bad_input():
-    with pytest.raises(ValueError, match="n_per_rank must be a positive integer"):
-        make_gaussians(0)
-    with pytest.raises(ValueError, match="n must be a positive integer"):
-        make_tlssvor(2.5)
+    raises(ValueError, "n_per_rank must be a positive integer", make_gaussians, 0)
+    raises(ValueError, "n must be a positive integer", make_tlssvor, 2.5)
     for noise in (-0.1, np.nan, np.inf, "0.1"):
-        with pytest.raises(ValueError, match="noise must be"):
-            make_tlssvor(noise=noise)
+        raises(ValueError, "noise must be", make_tlssvor, noise=noise)
 
 
 def test_the_election_is_the_published_table():
@@ -91,8 +89,7 @@ def test_the_wine_is_every_bottle_once_per_judge():
     frame, _ = datasets.load_wine(as_frame=True)
     assert_array_equal(frame["temp"] == "warm", X[:, 0] == 1)
     assert_array_equal(frame["judge"].astype(int), X[:, 3])
-    with pytest.raises(ValueError, match="as_frame must be"):
-        datasets.load_wine(as_frame=1)
+    raises(ValueError, "as_frame must be", datasets.load_wine, as_frame=1)
 
 
 def test_the_houses_are_the_published_table():

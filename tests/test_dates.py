@@ -11,6 +11,7 @@ from files import loaded
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from strategies import raises
 
 import ordinal
 from ordinal import inference
@@ -37,20 +38,18 @@ def test_parts_are_those_of_python(times):
     np.testing.assert_allclose(coding.transform(frame), expected, rtol=1e-15)
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        lambda t: t.dt.strftime("%Y-%m-%d"),
-        lambda t: t.dt.strftime("%Y-%m-%dT%H:%M"),
-        lambda t: t.dt.strftime("%d.%m.%Y"),
-        lambda t: t.dt.strftime("%Y/%m/%d 00:00"),
-        lambda t: t.dt.date,
-        lambda t: t.dt.tz_localize("Europe/Berlin"),
-        lambda t: t.astype("datetime64[s]"),
-        lambda t: t.astype(str).astype("category"),
-    ],
-    ids=["text", "time", "dots", "slashes", "python", "zone", "seconds", "category"],
-)
+@pytest.mark.parametrize("form", [
+    lambda t: t.dt.strftime("%Y-%m-%d"),
+    lambda t: t.dt.strftime("%Y-%m-%dT%H:%M"),
+    lambda t: t.dt.strftime("%d.%m.%Y"),
+    lambda t: t.dt.strftime("%Y/%m/%d 00:00"),
+    lambda t: t.dt.date,
+    lambda t: t.dt.tz_localize("Europe/Berlin"),
+    lambda t: t.astype("datetime64[s]"),
+    lambda t: t.astype(str).astype("category"),
+], ids=[
+    "text", "time", "dots", "slashes", "python", "zone", "seconds", "category",
+])  # fmt: skip
 def test_dates_of_every_type_are_the_same(form):
     other = X.assign(visit=form(X["visit"]))
     expected = DATES.fit(X).transform(X)
@@ -125,8 +124,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
 def test_what_is_no_date_or_not_declared_is_refused(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
+    raises(error, message, call)
 
 
 @pytest.mark.parametrize("method", ["pom", "svorim", "xofm"])
@@ -146,22 +144,18 @@ def test_dates_of_a_file_are_predicted_as_those_of_a_table(method, tmp_path, cap
     assert_array_equal(predicted, model.predict(X))
 
 
-@pytest.mark.parametrize(
-    ("parts", "shift", "far"),
-    [
-        (PARTS, 200, True),
-        (["days"], -200, True),
-        (["year"], 900, True),
-        (PARTS, 20, False),
-        (["month", "weekday"], 2000, False),
-    ],
-)
+@pytest.mark.parametrize(("parts", "shift", "far"), [
+    (PARTS, 200, True),
+    (["days"], -200, True),
+    (["year"], 900, True),
+    (PARTS, 20, False),
+    (["month", "weekday"], 2000, False),
+])  # fmt: skip
 def test_dates_far_from_the_training_rows_are_warned_of(parts, shift, far):
     how = TablePreprocessor(dates={"visit": parts})
     model = loaded(ordinal.fit_svorim(X, Y, preprocess=how))
     moved = X.assign(visit=X["visit"] + pd.Timedelta(shift, "D"))
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model.predict(moved)
     said = [str(w.message) for w in caught]
     assert len(said) == far

@@ -78,24 +78,21 @@ def test_this_processor_has_what_the_compiler_finds(ask):
     assert ours == ("avx2" in levels, "avx512" in levels)
 
 
-@pytest.mark.parametrize(
-    ("registers", "expected"),
-    [
-        pytest.param((HASWELL, AVX2 | F | DQ | BW | VL, ZMM), (1, 1), id="all"),
-        pytest.param((HASWELL, AVX2, YMM), (1, 0), id="avx2"),
-        pytest.param((0, 0, 0), (0, 0), id="neither"),
-        pytest.param((AVX | OSXSAVE, AVX2, YMM), (0, 0), id="no fma"),
-        pytest.param((HASWELL, 0, YMM), (0, 0), id="avx alone"),
-        pytest.param((HASWELL, AVX2 | F, ZMM), (1, 0), id="avx512f alone"),
-        pytest.param((HASWELL, AVX2 | F | DQ | BW, ZMM), (1, 0), id="no vl"),
-        pytest.param((HASWELL, AVX2 | F | DQ | VL, ZMM), (1, 0), id="no bw"),
-        pytest.param((HASWELL, AVX2 | F | BW | VL, ZMM), (1, 0), id="no dq"),
-        pytest.param((HASWELL, F | DQ | BW | VL, ZMM), (0, 0), id="no avx2"),
-        # the processor could, but the system saves fewer registers
-        pytest.param((HASWELL, AVX2 | F | DQ | BW | VL, YMM), (1, 0), id="no zmm"),
-        pytest.param((HASWELL, AVX2 | F | DQ | BW | VL, 0b10), (0, 0), id="no ymm"),
-        pytest.param((FMA | AVX, AVX2, YMM), (0, 0), id="no xsave"),
-    ],
-)
+@pytest.mark.parametrize(("registers", "expected"), [
+    pytest.param((HASWELL, AVX2 | F | DQ | BW | VL, ZMM), (1, 1), id="all"),
+    pytest.param((HASWELL, AVX2, YMM), (1, 0), id="avx2"),
+    pytest.param((0, 0, 0), (0, 0), id="neither"),
+    pytest.param((AVX | OSXSAVE, AVX2, YMM), (0, 0), id="no fma"),
+    pytest.param((HASWELL, 0, YMM), (0, 0), id="avx alone"),
+    pytest.param((HASWELL, AVX2 | F, ZMM), (1, 0), id="avx512f alone"),
+    pytest.param((HASWELL, AVX2 | F | DQ | BW, ZMM), (1, 0), id="no vl"),
+    pytest.param((HASWELL, AVX2 | F | DQ | VL, ZMM), (1, 0), id="no bw"),
+    pytest.param((HASWELL, AVX2 | F | BW | VL, ZMM), (1, 0), id="no dq"),
+    pytest.param((HASWELL, F | DQ | BW | VL, ZMM), (0, 0), id="no avx2"),
+    # the processor could, but the system saves fewer registers
+    pytest.param((HASWELL, AVX2 | F | DQ | BW | VL, YMM), (1, 0), id="no zmm"),
+    pytest.param((HASWELL, AVX2 | F | DQ | BW | VL, 0b10), (0, 0), id="no ymm"),
+    pytest.param((FMA | AVX, AVX2, YMM), (0, 0), id="no xsave"),
+])  # fmt: skip
 def test_a_level_needs_all_that_it_is_compiled_for(ask, registers, expected):
     assert ask(*registers) == [expected]

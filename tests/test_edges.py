@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import every_method, stepwise, which
 from scipy.sparse import csr_array
+from strategies import raises
 
 import ordinal
 from ordinal import kernels
@@ -27,50 +28,45 @@ RANKS[[0, 7, 13]] = [2, 3, 1]  # classes overlap
 HUGE = np.sign(ROWS) * 1.7e308
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: ordinal.fit_tlssvor(X, Y, u=BEYOND), "u must be a number above 2 eta"),
-        (lambda: kernels.ARD([BEYOND]), "gamma must be positive and finite"),
-        (lambda: kernels.LinearARD([1, -BEYOND]), "gamma must be positive and finite"),
-        (lambda: kernels.RBF(Fraction(BEYOND)), "gamma must be a positive finite"),
-        (lambda: kernels.Polynomial(degree=BEYOND), "degree must be a positive int"),
-        (lambda: Binning([BEYOND]), "edges must be a finite, non-empty vector"),
-        (lambda: ordinal.fit_svorim([[0], [BEYOND]], [0, 1]), "X must be finite; "),
-        (lambda: ordinal.fit_gpor(X, Y, start={"gamma": BEYOND}), "start.'gamma'. mus"),
-        (lambda: ordinal.fit_gpor(X, Y, start={"thresholds": [0, BEYOND]}),
-         "start.'thresholds'. must increase"),
-        (lambda: ordinal.fit_gpor(X, Y, basis=Fraction(BEYOND)), "basis as a share mu"),
-        (lambda: ordinal.fit_svorim(X, Y, sample_weight=[BEYOND] * len(Y)),
-         "sample_weight must be finite and >= 0"),
-        (lambda: UniformDesign(C=(1, BEYOND)), r"C\[1\] must be a positive finite"),
-        (lambda: UniformDesign(others={"epsilon": (0, BEYOND)}),
-         r"epsilon\[1\] must be a finite number"),
-        *((lambda value=value: UniformDesign(C=value),
-           r"C must be two numbers, \(low, high\), got")
-          for value in ([], {}, 5, None, "a", (1,), (1, 2, 3), {1, 2})),
-        *((lambda ends=ends: UniformDesign(gamma=ends),
-           r"gamma must be \(low, high\) with low <") for ends in ((2, 1), (1, 1))),
-        (lambda: UniformDesign(n_points=13), "n_points must be two numbers, got 13"),
-        (lambda: UniformDesign(others=[(0, 1)]), "others must be a mapping, got "),
-        (lambda: ordinal.fit_pom_path(HUGE, RANKS), "column 'x1' of X spans more"),
-        (lambda: ordinal.companions.fit_lit(csr_array(HUGE), RANKS),
-         "column 'x1' of X spans more"),
-        (lambda: ordinal.fit_tlssvor(
-            1e120 * kernels.RBF(0.5)(ROWS, ROWS), Y, kernel="precomputed"),
-         r"X must be at most 1e\+100 with kernel='pr"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: ordinal.fit_tlssvor(X, Y, u=BEYOND), "u must be a number above 2 eta"),
+    (lambda: kernels.ARD([BEYOND]), "gamma must be positive and finite"),
+    (lambda: kernels.LinearARD([1, -BEYOND]), "gamma must be positive and finite"),
+    (lambda: kernels.RBF(Fraction(BEYOND)), "gamma must be a positive finite"),
+    (lambda: kernels.Polynomial(degree=BEYOND), "degree must be a positive int"),
+    (lambda: Binning([BEYOND]), "edges must be a finite, non-empty vector"),
+    (lambda: ordinal.fit_svorim([[0], [BEYOND]], [0, 1]), "X must be finite; "),
+    (lambda: ordinal.fit_gpor(X, Y, start={"gamma": BEYOND}), "start.'gamma'. mus"),
+    (lambda: ordinal.fit_gpor(X, Y, start={"thresholds": [0, BEYOND]}),
+     "start.'thresholds'. must increase"),
+    (lambda: ordinal.fit_gpor(X, Y, basis=Fraction(BEYOND)), "basis as a share mu"),
+    (lambda: ordinal.fit_svorim(X, Y, sample_weight=[BEYOND] * len(Y)),
+     "sample_weight must be finite and >= 0"),
+    (lambda: UniformDesign(C=(1, BEYOND)), r"C\[1\] must be a positive finite"),
+    (lambda: UniformDesign(others={"epsilon": (0, BEYOND)}),
+     r"epsilon\[1\] must be a finite number"),
+    *((lambda value=value: UniformDesign(C=value),
+       r"C must be two numbers, \(low, high\), got")
+      for value in ([], {}, 5, None, "a", (1,), (1, 2, 3), {1, 2})),
+    *((lambda ends=ends: UniformDesign(gamma=ends),
+       r"gamma must be \(low, high\) with low <") for ends in ((2, 1), (1, 1))),
+    (lambda: UniformDesign(n_points=13), "n_points must be two numbers, got 13"),
+    (lambda: UniformDesign(others=[(0, 1)]), "others must be a mapping, got "),
+    (lambda: ordinal.fit_pom_path(HUGE, RANKS), "column 'x1' of X spans more"),
+    (lambda: ordinal.companions.fit_lit(csr_array(HUGE), RANKS),
+     "column 'x1' of X spans more"),
+    (lambda: ordinal.fit_tlssvor(
+        1e120 * kernels.RBF(0.5)(ROWS, ROWS), Y, kernel="precomputed"),
+     r"X must be at most 1e\+100 with kernel='pr"),
+])  # fmt: skip
 def test_numbers_beyond_what_is_held_are_refused(call, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        call()
+    raises(ValueError, f"^{message}", call)
 
 
 def test_integers_of_any_length_that_a_double_holds_are_numbers():
     assert_array_equal(Binning([2**70, 2.0**71]).edges, [2.0**70, 2.0**71])
     assert kernels.ARD([2**70]).gamma[0] == 2.0**70
-    with pytest.raises(TypeError, match="edges must hold real numbers"):
-        Binning(["1.5"])
+    raises(TypeError, "edges must hold real numbers", Binning, ["1.5"])
 
 
 # Fits: a finite model, or a ValueError that says what is beyond
@@ -107,8 +103,7 @@ def test_features_of_any_size_give_finite_models_or_are_refused(method):
             tidy(method, features, RANKS)
             continue
         refused = "rows of X must have squares of at most 1e"
-        with pytest.raises(ValueError, match=refused):
-            tidy(method, features, RANKS)
+        raises(ValueError, refused, tidy, method, features, RANKS)
 
 
 @stepwise
@@ -162,10 +157,8 @@ def test_values_of_any_kernel_are_held_or_refused(method, kernel):
 def test_a_kernel_of_huge_rows_is_an_error_and_no_warning(kernel):
     with pytest.raises(ValueError, match=r"(kernel values|rows of X) must .*: scale"):
         kernel([[1e200, -1e200]], [[1e200, 1e200]])
-    with pytest.raises(ValueError, match="X must be finite"):
-        kernel([[np.nan, 0.0]], [[1.0, 1.0]])
-    with pytest.raises(TypeError, match="X must hold real numbers"):
-        kernel([[1j, 0.0]], [[1.0, 1.0]])
+    raises(ValueError, "X must be finite", kernel, [[np.nan, 0.0]], [[1.0, 1.0]])
+    raises(TypeError, "X must hold real numbers", kernel, [[1j, 0.0]], [[1.0, 1.0]])
 
 
 def spread(low, high):
@@ -189,30 +182,22 @@ def test_every_weight_that_is_accepted_gives_a_finite_model(method, weight):
 
 
 @every_method
-@pytest.mark.parametrize(
-    ("weight", "message"),
-    [
-        (spread(1e-190, 1e190),
-         r"^the sum of sample_weight must be between 1e-50 and "),
-        (spread(1e306, 1e306), r"^the sum of sample_weight must be .*, got 1.8e\+307$"),
-        (spread(1e308, 1e308), r"^the sum of sample_weight must be .*, got inf$"),
-        (spread(1e-311, 1e-311),
-         r"^the sum of sample_weight must be between 1e-50 and "),
-        (spread(1, 1e16),
-         "sample_weight must not differ by more than a factor of 1e.15"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("weight", "message"), [
+    (spread(1e-190, 1e190), r"^the sum of sample_weight must be between 1e-50 and "),
+    (spread(1e306, 1e306), r"^the sum of sample_weight must be .*, got 1.8e\+307$"),
+    (spread(1e308, 1e308), r"^the sum of sample_weight must be .*, got inf$"),
+    (spread(1e-311, 1e-311), r"^the sum of sample_weight must be between 1e-50 and "),
+    (spread(1, 1e16), "sample_weight must not differ by more than a factor of 1e.15"),
+])  # fmt: skip
 def test_weights_beyond_what_sums_of_doubles_hold_are_refused(method, weight, message):
-    with pytest.raises(ValueError, match=message):
-        method(ROWS, RANKS, sample_weight=weight)
+    raises(ValueError, message, method, ROWS, RANKS, sample_weight=weight)
 
 
 @which(takes="class_weight")
 def test_class_weights_beyond_what_sums_of_doubles_hold_are_refused(method):
     for factor, rule in ((1e300, "the sum of "), (1e16, "")):
         message = f"^{rule}sample_weight times class_weight must "
-        with pytest.raises(ValueError, match=message):
-            method(ROWS, RANKS, class_weight={1: factor})
+        raises(ValueError, message, method, ROWS, RANKS, class_weight={1: factor})
 
 
 @which(takes="cost")
@@ -242,8 +227,7 @@ def test_factors_of_a_problem_are_within_what_products_hold(method):
             tidy(method, ROWS, RANKS, **{name: value})
         message = f"^{name} must be (between 1e-50|a num)"
         for value in (1e-51, 1e51, 1e200, 1e-320):
-            with pytest.raises(ValueError, match=message):
-                method(ROWS, RANKS, **{name: value})
+            raises(ValueError, message, method, ROWS, RANKS, **{name: value})
 
 
 @pytest.mark.parametrize("solver", ["lbfgs", "sgd"])
@@ -270,8 +254,7 @@ def test_starts_and_priors_are_near_the_deviation_of_the_latent_function(method,
         ({"prior": {"noise": (value, 1.0)}}, "prior.'noise'. median"),
         ({"prior": {"gap": (value, 1.0)}}, "prior.'gap'. median"),
     ):
-        with pytest.raises(ValueError, match=f"^{name} {far}"):
-            method(ROWS, RANKS, **options)
+        raises(ValueError, f"^{name} {far}", method, ROWS, RANKS, **options)
     with pytest.raises(ValueError, match=r"^start.'thresholds'. must be at most 1e"):
         method(ROWS, RANKS, start={"thresholds": [0, value]})
 
@@ -372,8 +355,7 @@ def test_linear_models_of_columns_whose_sums_overflow():
     assert_allclose(model.coef * 1e307, small.coef, rtol=1e-6)
     assert model.covariance is None
     for ask in (model.summary, model.marginal_effects, lambda: model.standard_errors):
-        with pytest.raises(ValueError, match="columns in other units"):
-            ask()
+        raises(ValueError, "columns in other units", ask)
     found, expected = model.explain(LARGE), small.explain(LARGE / 1e307)
     assert_allclose(found.importance, expected.importance)
     table = pd.DataFrame(LARGE[:, :2], columns=["a", "b"]).assign(y=RANKS)
@@ -394,5 +376,4 @@ def test_random_slopes_are_of_columns_whose_variances_a_double_holds():
     found = [fit(unit).loglik for unit in (1.0, 1e-140, 1e140)]
     assert_allclose(found, found[0], rtol=1e-6)
     for unit in (1e-160, 1e160, 4e307):
-        with pytest.raises(ValueError, match=r"root mean squares between .* for 'x1'"):
-            fit(unit)
+        raises(ValueError, r"root mean squares between .* for 'x1'", fit, unit)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from files import solution
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 
@@ -100,8 +100,7 @@ def test_ranks_are_those_of_the_nearest_code():
 def test_outputs_that_are_none_are_refused():
     model = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20)
     message = r"^outputs must not be NaN, got nan in row 0, column 1$"
-    with pytest.raises(ValueError, match=message):
-        model.rank_values([[0.0, np.nan, 1.0]])
+    raises(ValueError, message, model.rank_values, [[0.0, np.nan, 1.0]])
     with pytest.raises(ValueError, match=r"^outputs has shape \(\), expected \(n, 3\)"):
         model.rank_values(np.float64(1.0))
 
@@ -134,15 +133,11 @@ def test_what_is_kept_of_the_rows_changes_no_bit(monkeypatch):
     assert solution(models[0]) == solution(models[1])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ridge": "gcv"}, "^ridge must be one of 'loo', got 'gcv'$"),
-        ({"ridge": 0.0}, "^ridge must be a positive finite number, got 0.0$"),
-        ({"ridge": None}, "^ridge must be a positive finite number, got None$"),
-        ({"n_hidden": 0}, "^n_hidden must be a positive integer, got 0$"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"ridge": "gcv"}, "^ridge must be one of 'loo', got 'gcv'$"),
+    ({"ridge": 0.0}, "^ridge must be a positive finite number, got 0.0$"),
+    ({"ridge": None}, "^ridge must be a positive finite number, got None$"),
+    ({"n_hidden": 0}, "^n_hidden must be a positive integer, got 0$"),
+])  # fmt: skip
 def test_arguments_that_make_no_sense_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        ordinal.companions.fit_elmor(X60, Y60, **options)
+    raises(ValueError, message, ordinal.companions.fit_elmor, X60, Y60, **options)

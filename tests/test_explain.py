@@ -11,7 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 from ordinal._model.printing import Table, html_table
@@ -213,18 +213,14 @@ def test_terms_of_one_raw_column_are_added_up(fit):
         assert_allclose(values, made[name], atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_repeats": 0}, ValueError, "n_repeats must be"),
-        ({"rng": -1}, ValueError, "rng"),
-        ({"y": [1.0]}, ValueError, "one label per row"),
-        ({"y": [99] * 90}, ValueError, "99 in row 0"),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"n_repeats": 0}, ValueError, "n_repeats must be"),
+    ({"rng": -1}, ValueError, "rng"),
+    ({"y": [1.0]}, ValueError, "one label per row"),
+    ({"y": [99] * 90}, ValueError, "99 in row 0"),
+])  # fmt: skip
 def test_bad_arguments(options, error, message):
-    with pytest.raises(error, match=message):
-        ordinal.fit_svorim(X, y).explain(X, **options)
+    raises(error, message, ordinal.fit_svorim(X, y).explain, X, **options)
 
 
 def test_rows_that_cannot_be_explained(tmp_path):
@@ -236,15 +232,13 @@ def test_rows_that_cannot_be_explained(tmp_path):
     model.report(X[:1], y[:1], page)
     assert "two rows or more to be explained, got 1" in page.read_text("utf-8")
     sparse = pytest.importorskip("scipy.sparse").csr_array(X)
-    with pytest.raises(TypeError, match="X must be dense"):
-        ordinal.fit_svorim(sparse, y).explain(sparse)
+    raises(TypeError, "X must be dense", ordinal.fit_svorim(sparse, y).explain, sparse)
 
 
 def test_a_precomputed_kernel_has_no_features(tmp_path):
     K = X @ X.T
     model = ordinal.fit_svorim(K, y, kernel="precomputed")
-    with pytest.raises(TypeError, match="precomputed kernel"):
-        model.explain(K)
+    raises(TypeError, "precomputed kernel", model.explain, K)
     model.report(K, y, tmp_path / "report.html")
     assert "precomputed kernel" in (tmp_path / "report.html").read_text()
 
@@ -261,8 +255,7 @@ def test_a_selection_explains_and_reports_its_model(monkeypatch, tmp_path):
         found.report(X, y, tmp_path / "c.html", title=3)
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
     without = ordinal.select("svorim", X, y, search={"C": [1.0]}, cv=2, refit=False)
-    with pytest.raises(ValueError, match="refit=False"):
-        without.explain(X)
+    raises(ValueError, "refit=False", without.explain, X)
 
 
 def test_long_tables_show_their_head_and_print_whole_on_demand():
@@ -286,8 +279,7 @@ def test_importances_are_drawn():
     ax = found.plot(top=2)
     assert [t.get_text() for t in ax.get_yticklabels()] == list(found.names[:2])
     assert_allclose([bar.get_width() for bar in ax.patches], found.importance[:2])
-    with pytest.raises(TypeError, match="explanation must be"):
-        ordinal.plot.importance(3)
+    raises(TypeError, "explanation must be", ordinal.plot.importance, 3)
 
 
 def test_markup_in_names_is_escaped(evil):
@@ -474,10 +466,8 @@ def test_a_report_takes_what_the_fit_took_and_agrees_with_explain(make, words_of
 def test_a_report_of_a_model_without_probabilities(words_of):
     model = ordinal.fit_svorim(X, y)
     assert "Calibration" not in " ".join(words_of(model, X, y))
-    with pytest.raises(ValueError, match="one label per row"):
-        words_of(model, X, y[:5])
-    with pytest.raises(ValueError, match="99 in row 0"):
-        words_of(model, X, [99] * len(X))
+    raises(ValueError, "one label per row", words_of, model, X, y[:5])
+    raises(ValueError, "99 in row 0", words_of, model, X, [99] * len(X))
 
 
 def test_a_report_of_a_linear_model_has_its_coefficients(words_of):

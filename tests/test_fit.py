@@ -51,17 +51,14 @@ def test_without_a_dual_there_is_no_gap():
     assert "gap" not in str(c)
 
 
-@pytest.mark.parametrize(
-    ("status", "remedy"),
-    [
-        (Status.MAX_ITER, "raise max_iter or tol, or lower C"),
-        (Status.MAX_TIME, "raise max_time or tol, or lower C"),
-        (Status.N_EPOCHS, "raise n_epochs or tol, or use another solver"),
-        (Status.STOPPED, "the callback returned a true value"),
-        (Status.STALLED, "rounding hides smaller violations; raise tol or scale the"),
-        (Status.INDEFINITE, "use a positive semi-definite kernel"),
-    ],
-)
+@pytest.mark.parametrize(("status", "remedy"), [
+    (Status.MAX_ITER, "raise max_iter or tol, or lower C"),
+    (Status.MAX_TIME, "raise max_time or tol, or lower C"),
+    (Status.N_EPOCHS, "raise n_epochs or tol, or use another solver"),
+    (Status.STOPPED, "the callback returned a true value"),
+    (Status.STALLED, "rounding hides smaller violations; raise tol or scale the"),
+    (Status.INDEFINITE, "use a positive semi-definite kernel"),
+])  # fmt: skip
 def test_the_warning_says_what_was_missed_and_what_helps(status, remedy):
     c = record(status, n_iter=7, primal=4.0, dual=1.0)
     message = (
@@ -75,8 +72,7 @@ def test_the_warning_says_what_was_missed_and_what_helps(status, remedy):
 
 @pytest.mark.parametrize("status", Status)
 def test_all_but_ends_as_they_were_asked_are_warned_of(status):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         record(status).warn_unless_converged("fit_it")
     meant = {Status.CONVERGED, Status.N_STEPS, Status.HELD_OUT}
     kinds = [c.category for c in caught]

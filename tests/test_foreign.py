@@ -14,6 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
+from strategies import raises
 
 import ordinal
 from ordinal import compare, fit_stacking, metrics
@@ -171,8 +172,7 @@ def test_without_probabilities_the_rps_is_unknown_and_the_own_rule_serves():
     assert {str(of[mine]) for of in found.rules.values()} == {"own"}
     assert not found.reasons
     model = found.refit("LinearSVC")
-    with pytest.raises(ValueError, match="LinearSVC has no predict_proba"):
-        model.predict_proba(X)
+    raises(ValueError, "LinearSVC has no predict_proba", model.predict_proba, X)
 
 
 def test_a_classifier_is_not_tuned_and_the_notes_say_so():
@@ -190,24 +190,16 @@ def test_a_classifier_is_not_tuned_and_the_notes_say_so():
     assert "Not tuned" not in repr(plain)
 
 
-@pytest.mark.parametrize(
-    ("methods", "error", "message"),
-    [
-        ([RandomForestRegressor()], TypeError, "regressor.*pass a classifier"),
-        ([GridSearchCV(RandomForestRegressor(), {})], TypeError, "regressor"),
-        (
-            [RandomForestClassifier],
-            TypeError,
-            r"an instance, RandomForestClassifier\(\)",
-        ),
-        ([FOREST, RandomForestClassifier()], ValueError, "pass a mapping"),
-    ],
-)
+@pytest.mark.parametrize(("methods", "error", "message"), [
+    ([RandomForestRegressor()], TypeError, "regressor.*pass a classifier"),
+    ([GridSearchCV(RandomForestRegressor(), {})], TypeError, "regressor"),
+    ([RandomForestClassifier], TypeError, r"an instance, RandomForestClassifier\(\)"),
+    ([FOREST, RandomForestClassifier()], ValueError, "pass a mapping"),
+])  # fmt: skip
 def test_what_is_no_classifier_is_refused_before_any_fit(methods, error, message):
     X, y = table()
     for call in (compare, fit_stacking):
-        with pytest.raises(error, match=message):
-            call(X, y, methods=methods, classes=RANKS)
+        raises(error, message, call, X, y, methods=methods, classes=RANKS)
 
 
 class Wrong(Shares):

@@ -12,7 +12,7 @@ from internals import read_features, read_frame, read_labels
 from numpy.testing import assert_array_equal
 from registry import every_method
 from scipy import sparse
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 from ordinal import fit_pom, fit_svorim, kernels
@@ -41,8 +41,7 @@ def test_what_is_missing_is_nan_or_an_error_that_names_the_column(dtype):
     frame = nullable([1, None, 0], dtype)
     assert_array_equal(read_features(frame, missing=True), [[1, 1], [nan, 0], [0, 1]])
     message = "^X must be finite; first bad row is 1, with nan in column 'a'; .*Table"
-    with pytest.raises(ValueError, match=message):
-        read_features(frame)
+    raises(ValueError, message, read_features, frame)
 
 
 def test_categories_of_polars_are_in_no_order():
@@ -62,8 +61,7 @@ def test_gaps_of_a_pyarrow_dictionary_are_gaps():
     frame = read_frame(pa.table({"word": words, "number": [1.0, 2.0, 3.0, 4.0]}))
     assert_array_equal(frame.values[:, 0], [0, 1, nan, 0])
     assert frame.labels[0].tolist() == ["x", "y"]
-    with pytest.raises(ValueError, match="y has no label in row 2"):
-        read_labels(words, "y")
+    raises(ValueError, "y has no label in row 2", read_labels, words, "y")
 
 
 @pytest.mark.parametrize("form", ["csc", "coo", "bsr", "lil", "dok", "dia"])
@@ -180,25 +178,20 @@ def test_numbers_and_dates_as_text_are_no_categories(form):
         lambda: ordinal.compare(X, y, methods=["pom"]),
         lambda: ordinal.select("pom", X, y),
     ):
-        with pytest.raises(ValueError, match=message):
-            call()
+        raises(ValueError, message, call)
     declared = X.assign(paid=X["paid"].astype("category"))
     assert ordinal.fit_pom(declared, y).feature_names == ("a", "paid")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["1,5", "2,5", "3,5"],  # few may be codes
-        ["36/38", "40/42", "44/46", "48/50", "52/54", "56/58"],
-        ["01067", "10115", "20095", "50667", "60311", "80331"],
-        ["A-1", "A-2", "B-1", "B-2", "C-1", "C-2"],
-        ["1-2", "3-4", "5-6", "7-8", "9-10", "11+"],
-        ["2024-Q1", "2024-Q2", "2024-Q3", "2024-Q4", "2025-Q1", "2025-Q2"],
-        ["10%", "20%", "30%", "40%", "50%", "other"],
-    ],
-    ids=lambda words: words[0],
-)
+@pytest.mark.parametrize("words", [
+    ["1,5", "2,5", "3,5"],  # few may be codes
+    ["36/38", "40/42", "44/46", "48/50", "52/54", "56/58"],
+    ["01067", "10115", "20095", "50667", "60311", "80331"],
+    ["A-1", "A-2", "B-1", "B-2", "C-1", "C-2"],
+    ["1-2", "3-4", "5-6", "7-8", "9-10", "11+"],
+    ["2024-Q1", "2024-Q2", "2024-Q3", "2024-Q4", "2025-Q1", "2025-Q2"],
+    ["10%", "20%", "30%", "40%", "50%", "other"],
+], ids=lambda words: words[0])  # fmt: skip
 def test_other_words_with_digits_stay_categories(words):
     X = pd.DataFrame({"g": np.repeat(words, 4)})
     with warnings.catch_warnings():

@@ -123,21 +123,18 @@ def test_no_field_makes_probabilities_that_are_none(fuzz, name):
     assert 0 < good < len(changes)
 
 
-@pytest.mark.parametrize(
-    ("source", "kind"),
-    [
-        ("lambda: 1.0", "ok"),
-        ("lambda: float('nan')", "nan"),
-        ("lambda: [{'a': np.array([1.0, np.nan])}]", "nan"),
-        ("lambda: np.zeros(3)[5]", "IndexError"),
-        ("lambda: np.exp(np.float64(1e9))", "warning"),
-        ("lambda: ordinal.fit_svorim(rows(), ranks(), C=-1)", "ValueError"),
-        ("lambda: float('x' * 1000)", "long message"),
-        ("lambda: np.seterr(all='ignore')", "errstate"),
-        ("lambda: absent", "NameError"),
-        ("absent", "bad source"),
-    ],
-)
+@pytest.mark.parametrize(("source", "kind"), [
+    ("lambda: 1.0", "ok"),
+    ("lambda: float('nan')", "nan"),
+    ("lambda: [{'a': np.array([1.0, np.nan])}]", "nan"),
+    ("lambda: np.zeros(3)[5]", "IndexError"),
+    ("lambda: np.exp(np.float64(1e9))", "warning"),
+    ("lambda: ordinal.fit_svorim(rows(), ranks(), C=-1)", "ValueError"),
+    ("lambda: float('x' * 1000)", "long message"),
+    ("lambda: np.seterr(all='ignore')", "errstate"),
+    ("lambda: absent", "NameError"),
+    ("absent", "bad source"),
+])  # fmt: skip
 def test_judge(fuzz, source, kind):
     call = fuzz("call").Call(f"({source})", {})
     outcome = fuzz("judge").judge(call)

@@ -19,7 +19,7 @@ from oracles import (
     slopes,
 )
 from scipy import sparse, stats
-from strategies import GPOR_KERNELS, gpor_cases, sample, slow
+from strategies import GPOR_KERNELS, gpor_cases, raises, sample, slow
 
 import ordinal
 from ordinal import fit_gpor, kernels
@@ -48,8 +48,7 @@ def search_of(case, inference, objective="evidence", basis=None):
 def infer(case, inference, X=None, **options):
     """The model at the hyperparameters of the case."""
     options = {**case.options, "optimize": False, **options}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         X = case.X if X is None else X
         return fit_gpor(X, case.y, inference=inference, **options)
 
@@ -171,14 +170,11 @@ def test_the_bound_is_searched_with_its_published_gradient(case):
     assert np.all(np.abs(got[p:] - slopes[p:]) <= allowed)
 
 
-@pytest.mark.parametrize(
-    ("inference", "options"),
-    [
-        *slow(("ep", {}), ("laplace", {"kernel": "ard"})),
-        ("laplace", {"basis": ("random", 15), "tol": 1e-13}),  # nats to gain
-        ("laplace", {"kernel": "precomputed"}),
-    ],
-)
+@pytest.mark.parametrize(("inference", "options"), [
+    *slow(("ep", {}), ("laplace", {"kernel": "ard"})),
+    ("laplace", {"basis": ("random", 15), "tol": 1e-13}),  # nats to gain
+    ("laplace", {"kernel": "precomputed"}),
+])  # fmt: skip
 def test_searches_on_samples_lead_to_the_optimum_of_all_rows(
     monkeypatch, inference, options
 ):
@@ -287,8 +283,7 @@ def test_relevance():
         assert_array_equal(relevance, model.kernel.gamma)
     for kernel, name in (("rbf", "RBF"), ("linear", "Linear")):
         model = fit_gpor(X, y, kernel=kernel, optimize=False)
-        with pytest.raises(ValueError, match=f"a {name} kernel has no relevance per"):
-            model.relevance()
+        raises(ValueError, f"a {name} kernel has no relevance per", model.relevance)
 
 
 def fit(X, y, **options):
@@ -321,11 +316,9 @@ def test_the_diagonal_of_a_precomputed_kernel_is_checked():
     model = fit(K, y, **PRECOMPUTED)
     rule = r"^diagonal (must be finite and >= 0, got .* in row 0|has shape .*20,\))"
     for call in (model.predict, model.predict_proba, model.predict_latent):
-        with pytest.raises(ValueError, match=r"^diagonal must hold k.x, x. of the row"):
-            call(K)
+        raises(ValueError, r"^diagonal must hold k.x, x. of the row", call, K)
         for bad in (np.ones(19), np.full(20, np.nan), -np.ones(20), np.ones((20, 1))):
-            with pytest.raises(ValueError, match=rule):
-                call(K, diagonal=bad)
+            raises(ValueError, rule, call, K, diagonal=bad)
         call(K, diagonal=[1] * 20)
     with pytest.raises(ValueError, match=r"^diagonal is for a precomputed kernel only"):
         fit(X, y).predict(X, diagonal=np.ones(20))
@@ -546,8 +539,7 @@ def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
 
     monkeypatch.setattr(memory, "physical_memory", lambda: 2**21)
     text = r"needs 0.00215 GiB of memory for 300 rows, and this machine has 0.00195 GiB"
-    with pytest.raises(MemoryError, match=rf"{text}: pass basis=m"):
-        fit_gpor(X, y, kernel=never)
+    raises(MemoryError, rf"{text}: pass basis=m", fit_gpor, X, y, kernel=never)
     monkeypatch.setattr(memory, "physical_memory", lambda: 2**18)
     fit_gpor(X, y, basis=20, optimize=False)
     with pytest.raises(MemoryError, match=r"for 300 rows on a basis of 120, and this"):
@@ -561,14 +553,10 @@ def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
 
 
 @pytest.mark.slow("traces the memory of 20 000 rows")
-@pytest.mark.parametrize(
-    ("n", "inference", "options", "said"),
-    [
-        (500, "laplace", {}, 8 * 3.2 * 500),
-        (20_000, "ep", {"basis": ("random", 50), "cache_mb": 1}, 300),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("n", "inference", "options", "said"), [
+    (500, "laplace", {}, 8 * 3.2 * 500),
+    (20_000, "ep", {"basis": ("random", 50), "cache_mb": 1}, 300),
+], ids=str)  # fmt: skip
 def test_the_memory_that_is_asked_for_is_what_a_fit_takes(n, inference, options, said):
     """Beside a constant that of few rows would be most of it."""
     X, y = sample(n, 3)
@@ -597,63 +585,60 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
     assert np.isfinite(model.predict_proba(X)).all()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"inference": "vb"}, "inference must be one of 'ep', 'laplace', got 'vb'"),
-        ({"objective": "map"}, "objective must be one of 'evidence', 'bound', got"),
-        ({"inference": "laplace", "objective": "bound"},
-         "objective='bound' is for inference='ep' only, got"),
-        ({"optimize": 1}, "optimize must be True or False, got 1"),
-        ({"n_restarts": -1}, "n_restarts must be an integer >= 0, got -1"),
-        ({"basis": 0}, "basis must be a positive integer, got 0"),
-        ({"basis": [[0.0] * 9]}, r"basis must have .* 9, and X has"),
-        ({"basis": [4, 3], "sample_weight": np.arange(20) != 3},
-         "basis must name .* row 3, whose weigh"),
-        ({"basis": range(19), "sample_weight": np.arange(20) != 3},
-         "basis must name .* row 3, whose weigh"),  # as many as have weight
-        ({"sample_weight": np.append(np.ones(19), 0.25)},  # there is no cavity of half
-         "sample_weight must be 0, or 1 or more, with inference='ep', got 0.25"),
-        ({"basis": 2.5}, r"basis as a share must be in \(0, 1\], got 2.5"),
-        ({"kernel": "polynomial"}, "kernel must be one of 'rbf'.*'polynomial'"),
-        ({"prior": "strong"}, "prior must be 'weak', a mapping or None, got 'strong'"),
-        ({"prior": {"b": (1, 1)}}, "prior names 'b', which the model does not learn"),
-        ({"prior": {"gamma": (1, 1)}, "kernel": "linear"}, "prior names 'gamma', whi"),
-        ({"prior": {"noise": 1.0}}, r"prior\['noise'\] must be a pair .*, got 1.0"),
-        ({"prior": {"noise": (1, 2, 3)}}, r"prior\['noise'\] must be a pair"),
-        ({"prior": {"noise": (0, 1)}},
-         r"prior\['noise'\] median must be a positive finite number, got 0"),
-        ({"prior": {"gap": (1, -1)}},
-         r"prior\['gap'\] deviation must be a positive finite number, got -1"),
-        ({"prior": {"gamma": ([1, 2], 1)}, "kernel": "ard"},
-         r"prior\['gamma'\] has shape \(2,\), expected \(3,\)"),
-        ({"prior": {"gamma": (-1.0, 1)}},
-         r"prior\['gamma'\] must be positive and finite, got -1.0"),
-        ({"start": {"b": 1}}, "start names 'b', which the model does not learn"),
-        ({"start": [1.0]}, "start must be a mapping, got list"),
-        ({"start": {"gamma": [1.0, 1.0]}},
-         r"start\['gamma'\] has shape \(2,\), expected \(1,\)"),
-        ({"start": {"gamma": np.nan}},
-         r"start\['gamma'\] must be positive and finite, got nan"),
-        ({"start": {"noise": 0.0}},
-         r"start\['noise'\] must be a positive finite number, got 0.0"),
-        ({"start": {"thresholds": [1.0]}},
-         r"start\['thresholds'\] has shape \(1,\), expected \(2,\)"),
-        ({"start": {"thresholds": [1.0, 1.0]}},
-         r"start\['thresholds'\] must increase, got \[1.0, 1.0\]"),
-        ({"start": {"thresholds": [np.nan, 1.0]}},
-         r"start\['thresholds'\] must increase, got \[nan, 1.0\]"),
-        ({"start": {"thresholds": [0.0, 0.5, 1.0]}, "classes": [0, 1, 9, 2]},
-         r"start\['thresholds'\] must be equal on both sides of a rank without "
-         r"rows, got \[0.0, 0.5, 1.0\]"),
-        ({"kernel": lambda A, B: -np.ones((len(A), len(B)))},
-         r"k\(x, x\) must be positive on average, got -1"),
-        ({"kernel": "ard", "X": sparse.eye_array(20, 3).tocsr()},
-         "X must be dense with kernel='ard'"),
-        ({"kernel": "ard", "start": {"gamma": 1e300}},
-         "rows of X must have squares of at most"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "message"), [
+    ({"inference": "vb"}, "inference must be one of 'ep', 'laplace', got 'vb'"),
+    ({"objective": "map"}, "objective must be one of 'evidence', 'bound', got"),
+    ({"inference": "laplace", "objective": "bound"},
+     "objective='bound' is for inference='ep' only, got"),
+    ({"optimize": 1}, "optimize must be True or False, got 1"),
+    ({"n_restarts": -1}, "n_restarts must be an integer >= 0, got -1"),
+    ({"basis": 0}, "basis must be a positive integer, got 0"),
+    ({"basis": [[0.0] * 9]}, r"basis must have .* 9, and X has"),
+    ({"basis": [4, 3], "sample_weight": np.arange(20) != 3},
+     "basis must name .* row 3, whose weigh"),
+    ({"basis": range(19), "sample_weight": np.arange(20) != 3},
+     "basis must name .* row 3, whose weigh"),  # as many as have weight
+    ({"sample_weight": np.append(np.ones(19), 0.25)},  # there is no cavity of half
+     "sample_weight must be 0, or 1 or more, with inference='ep', got 0.25"),
+    ({"basis": 2.5}, r"basis as a share must be in \(0, 1\], got 2.5"),
+    ({"kernel": "polynomial"}, "kernel must be one of 'rbf'.*'polynomial'"),
+    ({"prior": "strong"}, "prior must be 'weak', a mapping or None, got 'strong'"),
+    ({"prior": {"b": (1, 1)}}, "prior names 'b', which the model does not learn"),
+    ({"prior": {"gamma": (1, 1)}, "kernel": "linear"}, "prior names 'gamma', whi"),
+    ({"prior": {"noise": 1.0}}, r"prior\['noise'\] must be a pair .*, got 1.0"),
+    ({"prior": {"noise": (1, 2, 3)}}, r"prior\['noise'\] must be a pair"),
+    ({"prior": {"noise": (0, 1)}},
+     r"prior\['noise'\] median must be a positive finite number, got 0"),
+    ({"prior": {"gap": (1, -1)}},
+     r"prior\['gap'\] deviation must be a positive finite number, got -1"),
+    ({"prior": {"gamma": ([1, 2], 1)}, "kernel": "ard"},
+     r"prior\['gamma'\] has shape \(2,\), expected \(3,\)"),
+    ({"prior": {"gamma": (-1.0, 1)}},
+     r"prior\['gamma'\] must be positive and finite, got -1.0"),
+    ({"start": {"b": 1}}, "start names 'b', which the model does not learn"),
+    ({"start": [1.0]}, "start must be a mapping, got list"),
+    ({"start": {"gamma": [1.0, 1.0]}},
+     r"start\['gamma'\] has shape \(2,\), expected \(1,\)"),
+    ({"start": {"gamma": np.nan}},
+     r"start\['gamma'\] must be positive and finite, got nan"),
+    ({"start": {"noise": 0.0}},
+     r"start\['noise'\] must be a positive finite number, got 0.0"),
+    ({"start": {"thresholds": [1.0]}},
+     r"start\['thresholds'\] has shape \(1,\), expected \(2,\)"),
+    ({"start": {"thresholds": [1.0, 1.0]}},
+     r"start\['thresholds'\] must increase, got \[1.0, 1.0\]"),
+    ({"start": {"thresholds": [np.nan, 1.0]}},
+     r"start\['thresholds'\] must increase, got \[nan, 1.0\]"),
+    ({"start": {"thresholds": [0.0, 0.5, 1.0]}, "classes": [0, 1, 9, 2]},
+     r"start\['thresholds'\] must be equal on both sides of a rank without "
+     r"rows, got \[0.0, 0.5, 1.0\]"),
+    ({"kernel": lambda A, B: -np.ones((len(A), len(B)))},
+     r"k\(x, x\) must be positive on average, got -1"),
+    ({"kernel": "ard", "X": sparse.eye_array(20, 3).tocsr()},
+     "X must be dense with kernel='ard'"),
+    ({"kernel": "ard", "start": {"gamma": 1e300}},
+     "rows of X must have squares of at most"),
+])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_unusable_arguments_are_refused(options, message):
     X, y = sample(20, 3)
@@ -677,8 +662,7 @@ def test_an_inference_out_of_time_leaves_its_mean(inference, optimize, up_after)
     for times in range(5, 60, 3):
         up_after(times)
         options = {"inference": inference, "optimize": optimize, "max_time": 60.0}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
             model = fit_gpor(X, y, n_threads=1, **options)
         if not model.root.any() and model.coef.any():
             best = min(best, np.abs(model.coef - whole.coef).max())
@@ -704,13 +688,10 @@ def test_a_search_out_of_time_ends_at_its_best_point(inference, up_after, monkey
     assert_allclose(model.log_evidence, there.log_evidence, rtol=1e-7)
 
 
-@pytest.mark.parametrize(
-    ("last", "support"),
-    [
-        (4, 0), (400, 276),
-        pytest.param(2000, 550, marks=pytest.mark.slow("searches on all rows")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("last", "support"), [
+    (4, 0), (400, 276),
+    pytest.param(2000, 550, marks=pytest.mark.slow("searches on all rows")),
+])  # fmt: skip
 @pytest.mark.parametrize("inference", ["ep", "laplace"])
 def test_a_callback_is_asked_within_evaluations_and_ends_them(
     inference, last, support, monkeypatch

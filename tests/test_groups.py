@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 import ordinal.sklearn
@@ -122,21 +122,17 @@ def test_a_seed_fixes_the_splits_and_only_the_partition_matters():
         assert a.size != c.size or (a != c).any()
 
 
-@pytest.mark.parametrize(
-    ("groups", "options", "message"),
-    [
-        ([1, 1, 2], {}, r"^groups has shape \(3,\), expected \(6,\) as y"),
-        ([[1], [2]], {}, "^groups must be 1-dimensional"),
-        ([1, 2, None, 2, 1, 1], {}, "^groups has no label in row 2"),
-        ([1, 2, np.nan, 2, 1, 1], {}, "^groups must be finite, got nan in row 2"),
-        (["a"] * 6, {}, "^groups must name 2 groups or more, got only 'a'"),
-        ([1, 1, 1, 1, 2, 2], {}, "^n_splits must be 2 to the number of groups, 2, got"),
-    ],
-)
+@pytest.mark.parametrize(("groups", "options", "message"), [
+    ([1, 1, 2], {}, r"^groups has shape \(3,\), expected \(6,\) as y"),
+    ([[1], [2]], {}, "^groups must be 1-dimensional"),
+    ([1, 2, None, 2, 1, 1], {}, "^groups has no label in row 2"),
+    ([1, 2, np.nan, 2, 1, 1], {}, "^groups must be finite, got nan in row 2"),
+    (["a"] * 6, {}, "^groups must name 2 groups or more, got only 'a'"),
+    ([1, 1, 1, 1, 2, 2], {}, "^n_splits must be 2 to the number of groups, 2, got"),
+])  # fmt: skip
 def test_bad_groups(groups, options, message):
     y = [1, 2, 3, 1, 2, 3]
-    with pytest.raises(ValueError, match=message):
-        stratified_kfold(y, 3, groups=groups, **options)
+    raises(ValueError, message, stratified_kfold, y, 3, groups=groups, **options)
 
 
 GRID = Grid(C=[0.1, 10.0], gamma=[0.3])

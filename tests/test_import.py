@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from processes import printed
+from strategies import raises
 
 import ordinal
 from ordinal._model.public import MODULES, NAMES
@@ -81,14 +82,11 @@ def test_names_are_those_of_the_modules_that_the_table_says(within):
         _ = public.fit_nothing
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "loaded"),
-    [
-        ("ordinal", "fit_pom", "ordinal.linear"),
-        ("ordinal.companions", "fit_kdlor", "ordinal.kdlor"),
-        ("ordinal.models", "PomModel", "ordinal.linear"),
-    ],
-)
+@pytest.mark.parametrize(("module", "name", "loaded"), [
+    ("ordinal", "fit_pom", "ordinal.linear"),
+    ("ordinal.companions", "fit_kdlor", "ordinal.kdlor"),
+    ("ordinal.models", "PomModel", "ordinal.linear"),
+])  # fmt: skip
 def test_an_import_loads_few_modules_and_a_name_one_method(module, name, loaded):
     out = printed(
         LOADED
@@ -175,13 +173,10 @@ def stored(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        "from ordinal import load; model = load('model.npz')",
-        "import pickle\nwith open('model.pickle', 'rb') as f: model = pickle.load(f)",
-    ],
-)
+@pytest.mark.parametrize("read", [
+    "from ordinal import load; model = load('model.npz')",
+    "import pickle\nwith open('model.pickle', 'rb') as f: model = pickle.load(f)",
+])  # fmt: skip
 def test_models_are_read_in_a_fresh_process(read, stored):
     out = printed(
         f"import os, sys\nos.chdir(sys.argv[1])\n{read}\n"
@@ -231,16 +226,12 @@ for fit in fits:
     )
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "place"),
-    [
-        (ordinal, "fit_redsvm", "ordinal.companions.fit_redsvm"),
-        (ordinal, "PomModel", "ordinal.models.PomModel"),
-        (ordinal.companions, "fit_svorim", "ordinal.fit_svorim"),
-        (ordinal, "clm", "ordinal.fit_pom"),
-        (ordinal.companions, "fit_clmm2", "ordinal.fit_clmm"),
-    ],
-)
+@pytest.mark.parametrize(("module", "name", "place"), [
+    (ordinal, "fit_redsvm", "ordinal.companions.fit_redsvm"),
+    (ordinal, "PomModel", "ordinal.models.PomModel"),
+    (ordinal.companions, "fit_svorim", "ordinal.fit_svorim"),
+    (ordinal, "clm", "ordinal.fit_pom"),
+    (ordinal.companions, "fit_clmm2", "ordinal.fit_clmm"),
+])  # fmt: skip
 def test_a_name_of_another_module_or_of_r_is_answered_by_its_place(module, name, place):
-    with pytest.raises(AttributeError, match=f"'{name}'; it is {place}$"):
-        getattr(module, name)
+    raises(AttributeError, f"'{name}'; it is {place}$", getattr, module, name)

@@ -15,7 +15,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from scipy.stats import norm
-from strategies import slow
+from strategies import raises, slow
 
 import ordinal
 import ordinal.sklearn
@@ -190,17 +190,14 @@ def test_terms_of_a_mixed_model_need_its_unchanged_training_rows():
     model = ordinal.fit_clmm(table, y, groups={"judge": JUDGE}, n_quadrature=1)
     given = {"groups": {"judge": JUDGE}, "n_quadrature": 1}
     clustered = ordinal.fit_clmm(X, y, cluster=JUDGE, **given)
-    with pytest.raises(ValueError, match="drop1 compares likelihoods"):
-        inference.drop1(clustered)
+    raises(ValueError, "drop1 compares likelihoods", inference.drop1, clustered)
     with pytest.raises(ValueError, match="drop1 needs the training rows"):
         inference.drop1(pickle.loads(pickle.dumps(model)))
     table[:, 0] *= 2
     for function in (inference.drop1, inference.step, inference.residuals):
         name = function.__name__
-        with pytest.raises(ValueError, match=f"{name} needs unchanged training rows"):
-            function(model)
-    with pytest.raises(ValueError, match="needs unchanged training rows"):
-        model.confint_deviations()
+        raises(ValueError, f"{name} needs unchanged training rows", function, model)
+    raises(ValueError, "needs unchanged training rows", model.confint_deviations)
 
 
 def test_fits_of_terms_of_a_mixed_model_that_end_early_are_said(monkeypatch):
@@ -287,8 +284,7 @@ def test_a_model_that_is_not_linear_is_refused_in_one_wording():
         with pytest.raises(TypeError, match=f"{name} needs a model of fit_"):
             function(other, *ARGUMENTS.get(name, ()))
     path = ordinal.fit_pom_path(X, Y, n_lambdas=2)
-    with pytest.raises(TypeError, match="needs a model of fit_pom"):
-        inference.tidy(path)
+    raises(TypeError, "needs a model of fit_pom", inference.tidy, path)
 
 
 def test_functions_take_searches_estimators_and_preprocessed_models():
@@ -436,8 +432,7 @@ def test_simulated_labels_are_those_of_the_training_rows():
     assert_array_equal(drawn, inference.simulate(model, X[:5], n=4, rng=0))
     with pytest.raises(TypeError, match="simulate takes groups for models with random"):
         inference.simulate(model, groups={"a": Y})
-    with pytest.raises(ValueError, match="n must be"):
-        inference.simulate(model, n=0)
+    raises(ValueError, "n must be", inference.simulate, model, n=0)
 
 
 def wide_groups(n=400, size=20, sd=1.5, seed=0):

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from strategies import raises
 
 import ordinal
 import ordinal.sklearn
@@ -349,8 +350,7 @@ def test_inference_that_needs_ranks_refuses_and_the_rest_works():
     names = "goodness_of_fit", "hosmer_lemeshow", "proportional_odds_test"
     for asked in (getattr(ordinal.inference, name) for name in names):
         several = rf"needs the rank of each row.* {np.sum(lower < upper)} of 200 rows"
-        with pytest.raises(ValueError, match=several):
-            asked(model)
+        raises(ValueError, several, asked, model)
     narrow = ordinal.fit_pom(X, np.where(upper == 3, 4, upper), classes=range(6))
     with pytest.raises(ValueError, match="row 1 of y holds no rank with training rows"):
         ordinal.inference.residuals(narrow, X[:2], RankIntervals([1, 3], [2, 3]))
@@ -428,8 +428,7 @@ def test_a_formula_names_the_columns_of_the_ends():
         (ordinal.fit_pom, "RankIntervals(first, b2) ~ a", "must name a column"),
         (ordinal.fit_pom, "np.log(first) ~ a", "must name a column"),
     ):
-        with pytest.raises((TypeError, ValueError), match=message):
-            fit(text, table)
+        raises((TypeError, ValueError), message, fit, text, table)
     with pytest.raises(ValueError, match="family must be 'cumulative'"):
         ordinal.fit_clmm(*mixed, family="adjacent")
 
@@ -471,8 +470,7 @@ def test_methods_that_take_no_intervals_refuse_them_by_name():
         lambda: ordinal.select("pom", X, y, scoring="kappa"),
         lambda: np.asarray(y),
     ):
-        with pytest.raises(TypeError, match="RankIntervals"):
-            refused()
+        raises(TypeError, "RankIntervals", refused)
 
 
 def test_two_columns_of_ranks_are_answered_by_name(tmp_path, capsys):
@@ -487,19 +485,16 @@ def test_two_columns_of_ranks_are_answered_by_name(tmp_path, capsys):
     assert "formula 'RankIntervals(low, top) ~ ...'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("ends", "given", "message"),
-    [
-        (([1, 2], [1]), {}, "one label per row"),
-        (([1, None], [2, None]), {}, "row 1 has neither"),
-        (([2, 1], [1, 2]), {}, "row 0 has lower=2 and upper=1"),
-        (([1, 1], [2, 2]), {}, "tell two ranks apart"),
-        (([1, 2], [1, 3]), {"classes": [1, 2]}, "upper end of y holds 3"),
-        (([1, 2], [1, 3]), {"class_weight": "balanced"}, "class_weight"),
-        (([1, 2], [1, 3]), {"offset": np.zeros((2, 2))}, "offset"),
-        (([1, 2, 3], [1, 3, 3]), {}, "3 intervals"),
-    ],
-)
+@pytest.mark.parametrize(("ends", "given", "message"), [
+    (([1, 2], [1]), {}, "one label per row"),
+    (([1, None], [2, None]), {}, "row 1 has neither"),
+    (([2, 1], [1, 2]), {}, "row 0 has lower=2 and upper=1"),
+    (([1, 1], [2, 2]), {}, "tell two ranks apart"),
+    (([1, 2], [1, 3]), {"classes": [1, 2]}, "upper end of y holds 3"),
+    (([1, 2], [1, 3]), {"class_weight": "balanced"}, "class_weight"),
+    (([1, 2], [1, 3]), {"offset": np.zeros((2, 2))}, "offset"),
+    (([1, 2, 3], [1, 3, 3]), {}, "3 intervals"),
+])  # fmt: skip
 def test_unusable_intervals_are_refused(ends, given, message):
     with pytest.raises(ValueError, match=message):
         ordinal.fit_pom([[0.0], [1.0]], RankIntervals(*ends), **given)
@@ -578,8 +573,7 @@ def test_support_vector_methods_have_no_margin_within_an_interval(fit):
         given = {"C": 1.0, "kernel": "linear", "tol": 1e-5, "basis": basis}
         model = fit(X, y, **given)
         assert model.convergence.primal == pytest.approx(best.fun, rel=1e-4)
-    with pytest.raises(ValueError, match="probability must be False"):
-        fit(X, y, probability=True)
+    raises(ValueError, "probability must be False", fit, X, y, probability=True)
     found = ordinal.select(fit, X, y, search={"C": [0.1, 1.0]}, cv=3)
     assert np.isfinite(found.best_score)
 
@@ -602,8 +596,7 @@ def test_boosting_ends_at_the_best_thresholds_of_the_slow_likelihood(share):
     assert losses[1] < losses[0] - 0.05
     assert ordinal.fit_boosting(X, y, tol=0.1).n_rounds > 0  # by folds
     for refused in ({"structure": "scores"}, {"link": "cauchit"}):
-        with pytest.raises(ValueError, match="must not be"):
-            ordinal.fit_boosting(X, y, **refused)
+        raises(ValueError, "must not be", ordinal.fit_boosting, X, y, **refused)
 
 
 def test_a_mixed_fit_is_the_maximum_of_a_slow_integral():

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import path_of
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import sample
+from strategies import raises, sample
 
 from ordinal import kernels
 from ordinal._numerics import memory
@@ -213,8 +213,7 @@ def test_a_kernel_that_is_not_semi_definite_is_refused():
     with pytest.raises(ValueError, match=r"^ridge must be larger, or the kernel is"):
         fit_kdlor(X, Y, kernel=kernel)
     for bad in (0, -1.0, np.nan, np.inf, "x"):
-        with pytest.raises((ValueError, TypeError), match=r"^ridge must be"):
-            fit_kdlor(X, Y, ridge=bad)
+        raises((ValueError, TypeError), r"^ridge must be", fit_kdlor, X, Y, ridge=bad)
 
 
 def test_folds_are_scored_in_the_unit_of_the_whole():

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, slope
 from scipy import sparse
 from sklearn.svm import SVC
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 from ordinal import kernels
@@ -151,8 +151,7 @@ def test_precomputed_values_are_looked_up():
     columns = np.array([3, 1])
     values = Evaluator(kernels.Precomputed(), K, columns)
     assert_array_equal(values.product(np.eye(2)), K[:, columns])
-    with pytest.raises(TypeError, match="pass kernel values"):
-        kernels.Precomputed()(K, K)
+    raises(TypeError, "pass kernel values", kernels.Precomputed(), K, K)
 
 
 # Pearson's correlation
@@ -208,10 +207,8 @@ def test_rows_that_tell_nothing_correlate_with_nothing(row):
 
 def test_pearson_refuses_what_it_has_no_use_for():
     csr = CSR.from_any(sparse.csr_array(np.eye(2)))
-    with pytest.raises(TypeError, match="Pearson kernel needs dense rows"):
-        PEARSON(csr, np.eye(2))
-    with pytest.raises(TypeError, match="CSR rows need a kernel"):
-        Evaluator(PEARSON, np.eye(2), csr)
+    raises(TypeError, "Pearson kernel needs dense rows", PEARSON, csr, np.eye(2))
+    raises(TypeError, "CSR rows need a kernel", Evaluator, PEARSON, np.eye(2), csr)
     with pytest.raises(ValueError, match="X must be finite or NaN; first bad row is 1"):
         PEARSON(np.eye(2), [[np.nan, 0.0], [np.inf, 0.0]])
     with pytest.raises(TypeError, match="CSR rows need a kernel"):
@@ -334,19 +331,15 @@ def test_an_unknown_level_is_refused(tmp_path):
 @pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
 def test_relevances_are_checked(kernel):
     for bad in (1.0, [], [[1.0]]):
-        with pytest.raises(ValueError, match=r"^gamma must be a vector, got shape \("):
-            kernel(bad)
+        raises(ValueError, r"^gamma must be a vector, got shape \(", kernel, bad)
     for bad in (0.0, -1.0, np.nan, np.inf):
         rule = f"^gamma must be positive and finite, got {bad} for feature 1"
-        with pytest.raises(ValueError, match=rule):
-            kernel([1.0, bad])
+        raises(ValueError, rule, kernel, [1.0, bad])
     made = kernel([1.0, 2.0])
     for A in (np.ones((3, 1)), np.ones((3, 3)), np.ones(2)):
         shape = "do not have the 2 features of gamma|^X must be 2-dimensional"
-        with pytest.raises(ValueError, match=shape):
-            made(A, np.ones((3, 2)))
-        with pytest.raises(ValueError, match=shape):
-            made(np.ones((3, 2)), A)
+        raises(ValueError, shape, made, A, np.ones((3, 2)))
+        raises(ValueError, shape, made, np.ones((3, 2)), A)
     rows = CSR.from_any(sparse.csr_array(np.ones((3, 2))))
     with pytest.raises(TypeError, match=r"^the ARD kernels need dense rows, got"):
         made(rows, np.ones((3, 2)))
@@ -439,23 +432,20 @@ def test_gamma_scale_of_constant_features_is_one(n, value, form):
     assert make_kernel("rbf", "scale", problem(X)).gamma == 1.0
 
 
-@pytest.mark.parametrize(
-    ("kernel", "gamma", "expected"),
-    [
-        ("rbf", "auto", kernels.RBF(0.25)),
-        ("rbf", 3, kernels.RBF(3.0)),
-        ("polynomial", "auto", kernels.Polynomial(3, 0.25, 1.0)),
-        ("polynomial", 0.5, kernels.Polynomial(3, 0.5, 1.0)),
-        ("linear", "scale", kernels.Linear()),
-        ("precomputed", "scale", kernels.Precomputed()),
-        (kernels.RBF(2.0), "scale", kernels.RBF(2.0)),
-        (kernels.Pearson(), "scale", kernels.Pearson()),
-        (min, "scale", Custom(min)),
-        ("laplacian", "auto", kernels.Laplacian(0.5)),
-        ("matern32", 3, kernels.Matern(1.5, 3.0)),
-        ("matern52", "auto", kernels.Matern(2.5, 0.25)),
-    ],
-)
+@pytest.mark.parametrize(("kernel", "gamma", "expected"), [
+    ("rbf", "auto", kernels.RBF(0.25)),
+    ("rbf", 3, kernels.RBF(3.0)),
+    ("polynomial", "auto", kernels.Polynomial(3, 0.25, 1.0)),
+    ("polynomial", 0.5, kernels.Polynomial(3, 0.5, 1.0)),
+    ("linear", "scale", kernels.Linear()),
+    ("precomputed", "scale", kernels.Precomputed()),
+    (kernels.RBF(2.0), "scale", kernels.RBF(2.0)),
+    (kernels.Pearson(), "scale", kernels.Pearson()),
+    (min, "scale", Custom(min)),
+    ("laplacian", "auto", kernels.Laplacian(0.5)),
+    ("matern32", 3, kernels.Matern(1.5, 3.0)),
+    ("matern52", "auto", kernels.Matern(2.5, 0.25)),
+])  # fmt: skip
 def test_names_stand_for_kernels(kernel, gamma, expected):
     got = make_kernel(kernel, gamma, problem(np.eye(4)))
     assert got == expected
@@ -465,8 +455,7 @@ def test_names_stand_for_kernels(kernel, gamma, expected):
 @pytest.mark.parametrize("bad", [0, -1.0, np.nan, np.inf, "1"])
 def test_unusable_parameters_of_kernels_are_refused(bad):
     for made in (kernels.RBF, kernels.Polynomial):
-        with pytest.raises(ValueError, match=r"^gamma must be a positive"):
-            made(gamma=bad)
+        raises(ValueError, r"^gamma must be a positive", made, gamma=bad)
     if bad != 0:
         with pytest.raises(ValueError, match=r"^coef0 must be a finite number >= 0"):
             kernels.Polynomial(coef0=bad)
@@ -474,19 +463,16 @@ def test_unusable_parameters_of_kernels_are_refused(bad):
         kernels.Polynomial(degree=bad)
 
 
-@pytest.mark.parametrize(
-    ("kernel", "error", "message"),
-    [
-        (lambda A, B: A @ B.T * np.nan, ValueError, "values must be finite"),
-        (lambda A, B: A @ B.T * np.inf, ValueError, "values must be finite"),
-        (lambda A, B: A[:, 0], ValueError, r"returned shape \(3,\), not \(3, 2\)"),
-        (lambda A, B: B @ A.T, ValueError, r"returned shape \(2, 3\), not \(3, 2\)"),
-        (lambda A, B: A @ B.T + 0j, TypeError, "real numbers, got dtype complex"),
-        (lambda A, B: (A @ B.T).astype(object), TypeError, "got dtype object"),
-        (lambda A, B: A @ B.T > 0, TypeError, "got dtype bool"),
-        (lambda A, B: None, ValueError, r"returned shape \(\)"),
-    ],
-)
+@pytest.mark.parametrize(("kernel", "error", "message"), [
+    (lambda A, B: A @ B.T * np.nan, ValueError, "values must be finite"),
+    (lambda A, B: A @ B.T * np.inf, ValueError, "values must be finite"),
+    (lambda A, B: A[:, 0], ValueError, r"returned shape \(3,\), not \(3, 2\)"),
+    (lambda A, B: B @ A.T, ValueError, r"returned shape \(2, 3\), not \(3, 2\)"),
+    (lambda A, B: A @ B.T + 0j, TypeError, "real numbers, got dtype complex"),
+    (lambda A, B: (A @ B.T).astype(object), TypeError, "got dtype object"),
+    (lambda A, B: A @ B.T > 0, TypeError, "got dtype bool"),
+    (lambda A, B: None, ValueError, r"returned shape \(\)"),
+])  # fmt: skip
 def test_what_a_callable_returns_is_checked(kernel, error, message):
     A, B = np.ones((3, 2)), np.ones((2, 2))
     with pytest.raises(error, match=message), np.errstate(invalid="ignore"):
@@ -524,17 +510,14 @@ def test_kernels_are_values():
 
 
 @pytest.mark.parametrize("stored", ["dense", "csr"])
-@pytest.mark.parametrize(
-    ("fit", "options"),
-    [
-        (ordinal.fit_svorim, {}),
-        (ordinal.fit_svorim, {"basis": 20}),
-        (ordinal.fit_npsvor, {}),
-        (ordinal.companions.fit_svc, {"decomposition": "one_vs_all"}),
-        (ordinal.companions.fit_opbe, {}),
-        (ordinal.companions.fit_kdlor, {}),
-    ],
-)
+@pytest.mark.parametrize(("fit", "options"), [
+    (ordinal.fit_svorim, {}),
+    (ordinal.fit_svorim, {"basis": 20}),
+    (ordinal.fit_npsvor, {}),
+    (ordinal.companions.fit_svc, {"decomposition": "one_vs_all"}),
+    (ordinal.companions.fit_opbe, {}),
+    (ordinal.companions.fit_kdlor, {}),
+])  # fmt: skip
 def test_coefficients_by_feature_make_the_scores(fit, options, stored):
     X, y = sample(60, 3)
     kernel = kernels.Linear() if stored == "csr" else kernels.LinearARD([0.5, 1, 2])

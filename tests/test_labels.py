@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sources import Cut
-from strategies import sample, slow
+from strategies import raises, sample, slow
 
 import ordinal
 from ordinal import fit_pom, metrics
@@ -53,20 +53,16 @@ def test_halves_are_accepted_wherever_labels_are():
 )  # fmt: skip
 def test_continuous_targets_are_refused_with_the_remedies(call, y):
     say = r"y holds .* in row 0, which is not a multiple of one half: bin it with "
-    with pytest.raises(ValueError, match=say + r"ordinal.preprocessing.Binning, or p"):
-        call(X, y)
+    raises(ValueError, say + r"ordinal.preprocessing.Binning, or p", call, X, y)
 
 
-@pytest.mark.parametrize(
-    "fit",
-    [
-        fit_pom,
-        partial(ordinal.fit_pom_path, n_lambdas=2),
-        ordinal.fit_ratio,
-        partial(ordinal.fit_clmm, groups={"g": np.arange(40) % 8}, n_quadrature=1),
-        ordinal.fit_svorim,
-    ],
-)
+@pytest.mark.parametrize("fit", [
+    fit_pom,
+    partial(ordinal.fit_pom_path, n_lambdas=2),
+    ordinal.fit_ratio,
+    partial(ordinal.fit_clmm, groups={"g": np.arange(40) % 8}, n_quadrature=1),
+    ordinal.fit_svorim,
+])  # fmt: skip
 def test_numbers_are_ranked_by_value_if_asked(fit):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(40, 2))
@@ -92,8 +88,7 @@ def test_thresholds_have_short_names_and_are_found_by_any_number():
     known = model.predictions(kind="exceedance", at=2 / 3)["estimate"]
     found = model.predictions(kind="exceedance", at=[1, 0.667])["estimate"]
     assert_array_equal(found, np.repeat(known, 2))
-    with pytest.raises(ValueError, match="at must be among"):
-        model.predictions(kind="probability", at=1)
+    raises(ValueError, "at must be among", model.predictions, kind="probability", at=1)
 
 
 def test_values_are_ranked_in_chunks():
@@ -174,10 +169,8 @@ def test_a_column_is_not_a_table():
     ):
         select = partial(ordinal.select, "pom")
         for call in (fit_pom, ordinal.fit_svorim, select, ordinal.compare):
-            with pytest.raises(ValueError, match="y must be 1-dim.*" + remedy):
-                call(X, column)
-    with pytest.raises(ValueError, match=r"y_true\['rating'\]"):
-        metrics.mae(y.to_frame(), y)
+            raises(ValueError, "y must be 1-dim.*" + remedy, call, X, column)
+    raises(ValueError, r"y_true\['rating'\]", metrics.mae, y.to_frame(), y)
 
 
 @pytest.mark.parametrize("make", [POM, SVORIM])

@@ -7,6 +7,7 @@ import pytest
 from internals import Monitor
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import rosen, rosen_der
+from strategies import raises
 
 from ordinal._numerics import descent
 from ordinal._numerics.lbfgs import Curvature, DenseCurvature, NotFiniteError, minimize
@@ -133,8 +134,7 @@ def test_searches_end_at_minima():
             return float((x - np.log(x)).sum()), 1 - 1 / x
 
     assert_allclose(search(fun, [30.0, 1e-3]).x, 1.0, atol=1e-7)
-    with pytest.raises(NotFiniteError, match="not finite"):
-        search(fun, [-1.0, 1.0])
+    raises(NotFiniteError, "not finite", search, fun, [-1.0, 1.0])
 
 
 def test_a_search_by_gain_ends_where_the_next_step_is_worth_no_more():

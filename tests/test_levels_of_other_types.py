@@ -55,8 +55,7 @@ def test_a_column_without_a_known_category_is_named(name):
     ) as w:
         model.predict(table(np.char.upper(WORDS)))
     assert len(w) == 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         model.predict(table(np.full(G.size, None)))  # missing, as the caller says
     some = table(np.where(G == 1, "new", WORDS))
     with pytest.warns(ordinal.exceptions.UnknownLevelsWarning, match="'new', which no"):

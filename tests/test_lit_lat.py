@@ -124,8 +124,7 @@ def is_separated(name, X, rank, T):
 
 def fitted(name, X, y, **options):
     """A model without penalty, and what was warned of."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model = FITS[name](X, y, l2=0.0, **options)
     for array in (model.coef, model.thresholds):
         assert np.isfinite(array).all()

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array
-from strategies import at_most
+from strategies import at_most, raises
 
 import ordinal
 from ordinal import fit_clmm, fit_pom, fit_pom_path, inference
@@ -152,21 +152,17 @@ def test_a_rank_per_row_takes_memory_in_proportion():
     assert len(file.getvalue()) < 100 * n
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        inference.augment,
-        inference.influence,
-        inference.hosmer_lemeshow,
-        inference.marginal_effects,
-        inference.jeffreys,
-        inference.proportional_odds_test,
-    ],
-)
+@pytest.mark.parametrize("call", [
+    inference.augment,
+    inference.influence,
+    inference.hosmer_lemeshow,
+    inference.marginal_effects,
+    inference.jeffreys,
+    inference.proportional_odds_test,
+])  # fmt: skip
 def test_tables_of_rows_and_ranks_are_refused_with_the_reason(call):
     X, y = rows(9000, 9000)
-    with pytest.raises(ValueError, match=r"9000|8999"):
-        call(_continuous(X, y))
+    raises(ValueError, r"9000|8999", call, _continuous(X, y))
 
 
 _KNOWN = {}
@@ -240,8 +236,7 @@ def test_figures_and_reports_of_many_ranks_leave_out_parts_by_rank(tmp_path):
     model = fit_pom(X, y)
     figures = ordinal.plot.scores, ordinal.plot.confusion_matrix
     for draw in (*figures, ordinal.plot.reliability):
-        with pytest.raises(ValueError, match="draws every rank, and there are 90"):
-            draw(model, X, y)
+        raises(ValueError, "draws every rank, and there are 90", draw, model, X, y)
     with pytest.raises(ValueError, match="of the probability draws every rank"):
         ordinal.plot.partial_dependence(model, X, "x1", of="probability")
     ax = ordinal.plot.partial_dependence(model, X, "x1", at=5)

@@ -22,7 +22,7 @@ from registry import (
     which,
 )
 from scipy import sparse
-from strategies import sample, slow, with_gaps
+from strategies import raises, sample, slow, with_gaps
 
 import ordinal
 from ordinal import kernels
@@ -60,8 +60,7 @@ def test_a_fit_takes_what_it_declares_and_nothing_else(method, content):
     if content in method_of(method.fit).accepts_with(method.variant):
         assert method.cut_short(table, y, **options, **method.brief).classes.size == 3
         return
-    with pytest.raises((TypeError, ValueError), match=r"^(X|column 0 of X)\b"):
-        method(table, y)
+    raises((TypeError, ValueError), r"^(X|column 0 of X)\b", method, table, y)
 
 
 @every_method
@@ -363,8 +362,7 @@ def test_asymmetric_costs_move_predictions_in_their_direction(method, r):
         return np.array([model.predict(X).mean() for model in fits])
 
     if method.directed:
-        with pytest.raises(ValueError, match=r"cost must be symmetric .*'fitted'"):
-            mean_rank(4.0)
+        raises(ValueError, r"cost must be symmetric .*'fitted'", mean_rank, 4.0)
     up, down = mean_rank(4.0, **method.directed)
     further_up, further_down = mean_rank(20.0, **method.directed)
     plain = method(X, y, **given, **method.directed).predict(X).mean()
@@ -390,8 +388,7 @@ def test_rules_and_costs_that_make_no_sense_are_refused(method):
         (cost * np.nan, "cost must be finite"),
         (np.where(cost > 0, np.inf, 0.0), "cost must be finite"),
     ]:
-        with pytest.raises(ValueError, match=message):
-            model.predict(X, rule="cost", cost=bad)
+        raises(ValueError, message, model.predict, X, rule="cost", cost=bad)
 
 
 @which(takes="probability")
@@ -476,12 +473,10 @@ def test_missing_entries_are_refused_by_other_kernels(method):
     gaps = with_gaps(X)
     message = r"^X must be finite; first bad row is"
     for kernel in ("rbf", "linear", kernels.RBF(), lambda A, B: A @ B.T):
-        with pytest.raises(ValueError, match=message):
-            method(gaps, y, kernel=kernel)
+        raises(ValueError, message, method, gaps, y, kernel=kernel)
     model = method(X, y)
     for call in (model.predict, lambda X: method.numbers(model, X)):
-        with pytest.raises(ValueError, match=message):
-            call(gaps)
+        raises(ValueError, message, call, gaps)
 
 
 @which(missing="always")

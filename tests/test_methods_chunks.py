@@ -10,6 +10,7 @@ import scipy.sparse
 from files import solution
 from registry import FITS
 from sources import Cut, Differing, mapped, wavy
+from strategies import raises
 
 import ordinal
 from ordinal import data
@@ -131,8 +132,7 @@ def test_every_fit_refuses_passes_that_differ(name, later, rows):
     X, y = (a[:120] for a in rows)
     source = Differing(later, X, y)
     message = r"Differing\(\) yielded other features in rows 0 to 119 than in the"
-    with pytest.raises(ValueError, match=message):
-        fit(name, source, n_threads=1)
+    raises(ValueError, message, fit, name, source, n_threads=1)
     assert source.passes == 2
 
 

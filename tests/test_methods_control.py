@@ -32,8 +32,7 @@ from ordinal.models import Status
 
 def warned(fit, *args, match, **options):
     """(model, warning): the one ConvergenceWarning, that the call to `fit` gives."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         model = fit(*args, **options)
     caught = [w for w in caught if w.category is ConvergenceWarning]
     assert len(caught) == 1
@@ -214,8 +213,7 @@ def test_a_fold_that_falls_short_is_reported(method):
 @all_methods
 def test_a_fit_that_converges_says_nothing(method):
     X, y = sample(60, 3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         model = method.fit(X, y, **method.variant)
     c = model.convergence
     assert c.converged

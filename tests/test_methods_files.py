@@ -16,7 +16,7 @@ from files import assert_same_fields, copies, load_edited, replaced_once, saved_
 from numpy.testing import assert_array_equal
 from registry import METHODS, every_method, marks_of, which
 from scipy import sparse
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 from ordinal import kernels
@@ -201,8 +201,7 @@ SUPPORT = {  # form: the edits of its support, with what the refusal says
 def test_a_support_that_names_no_training_rows_is_refused(method, form, tmp_path):
     model, _, _ = example(method, form)
     for name, edit, message in SUPPORT[form]:
-        with pytest.raises(ValueError, match=message):
-            load_edited(model, tmp_path, {name: edit})
+        raises(ValueError, message, load_edited, model, tmp_path, {name: edit})
 
 
 @which(takes="kernel")

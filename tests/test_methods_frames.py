@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
 from registry import every_method
-from strategies import sample
+from strategies import raises, sample
 
 from ordinal import kernels
 from ordinal.sklearn import TableTransformer
@@ -41,8 +41,7 @@ def test_columns_are_found_by_name(method):
             assert_array_equal(model.predict(rows), labels)
         for name in COLUMNS:
             kept = [other for other in COLUMNS if other != name]
-            with pytest.raises(ValueError, match=f"^X has no column '{name}'"):
-                model.predict(frame[kept])
+            raises(ValueError, f"^X has no column '{name}'", model.predict, frame[kept])
         # one that was fitted without names has but the order to go by
         assert_array_equal(method.numbers(plain, frame), f)
         with pytest.raises(ValueError, match="2 features, the model was fitted on 3"):
@@ -127,9 +126,7 @@ def test_rows_go_by_their_order_and_errors_name_columns(method):
     assert_array_equal(method.numbers(a, frame), method.numbers(b, X40))
     frame = pd.DataFrame(X40, columns=COLUMNS).astype({"size": object})
     frame.loc[3, "size"] = "tall"
-    with pytest.raises(TypeError, match=r"^column 'size' of X .*'tall' in row 3"):
-        method(frame, Y40)
+    raises(TypeError, r"^column 'size' of X .*'tall' in row 3", method, frame, Y40)
     twice = pd.DataFrame(X40, columns=["a", "a", "b"])
     for read in (method, TableTransformer().fit_transform):
-        with pytest.raises(ValueError, match=r"^X has two columns 'a' \(columns 1, 2"):
-            read(twice, Y40)
+        raises(ValueError, r"^X has two columns 'a' \(columns 1, 2", read, twice, Y40)

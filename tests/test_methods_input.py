@@ -19,7 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from registry import FITS, METHODS, all_methods, every_method, marks_of, which
 from scipy import sparse
 from sources import Cut
-from strategies import case, sample
+from strategies import case, raises, sample
 
 import ordinal
 import ordinal.sklearn
@@ -71,45 +71,36 @@ def test_an_unknown_keyword_argument_is_answered_by_the_one_meant():
                 function(X40, Y40, **{name: 1})
 
 
-@pytest.mark.parametrize(
-    ("method", "name", "answer"),
-    [
-        ("predict", "type", "call predict_proba, and for 'class' pass rule='mode'$"),
-        ("predict", "newdata", r"did you mean X=\?$"),
-        ("predict_proba", "type", "predict, predict_proba or decision_function$"),
-        ("explain", "random_state", r"did you mean rng=\?$"),
-        ("score", "weights", r"did you mean sample_weight=\?$"),
-        ("confint", "alpha", "is 1 - level: pass level=$"),
-    ],
-)
+@pytest.mark.parametrize(("method", "name", "answer"), [
+    ("predict", "type", "call predict_proba, and for 'class' pass rule='mode'$"),
+    ("predict", "newdata", r"did you mean X=\?$"),
+    ("predict_proba", "type", "predict, predict_proba or decision_function$"),
+    ("explain", "random_state", r"did you mean rng=\?$"),
+    ("score", "weights", r"did you mean sample_weight=\?$"),
+    ("confint", "alpha", "is 1 - level: pass level=$"),
+])  # fmt: skip
 @pytest.mark.parametrize("preprocess", [None, Standardizer], ids=["plain", "scaled"])
 def test_methods_of_models_answer_arguments_of_other_packages(
     method, name, answer, preprocess
 ):
     model = ordinal.fit_pom(X40, Y40, preprocess=preprocess)
     said = rf"{method}\(\) got an unexpected keyword argument '{name}'.*{answer}"
-    with pytest.raises(TypeError, match=said):
-        getattr(model, method)(X40, **{name: 1})
+    raises(TypeError, said, getattr(model, method), X40, **{name: 1})
 
 
-@pytest.mark.parametrize(
-    "fit",
-    [
-        partial(ordinal.fit_pom, l2=1.0),
-        partial(ordinal.fit_pom, preprocess=ordinal.preprocessing.TablePreprocessor()),
-        partial(ordinal.fit_svorim, preprocess=Standardizer),
-        partial(ordinal.fit_boosting, n_rounds=3),
-        partial(ordinal.fit_stacking, methods=["pom", "lit"]),
-        partial(ordinal.select, "pom", search={"l2": [1.0, 2.0]}, cv=2),
-        ordinal.sklearn.POM().fit,
-    ],
-    ids=["linear", "table", "kernel", "trees", "pool", "search", "sklearn"],
-)
+@pytest.mark.parametrize("fit", [
+    partial(ordinal.fit_pom, l2=1.0),
+    partial(ordinal.fit_pom, preprocess=ordinal.preprocessing.TablePreprocessor()),
+    partial(ordinal.fit_svorim, preprocess=Standardizer),
+    partial(ordinal.fit_boosting, n_rounds=3),
+    partial(ordinal.fit_stacking, methods=["pom", "lit"]),
+    partial(ordinal.select, "pom", search={"l2": [1.0, 2.0]}, cv=2),
+    ordinal.sklearn.POM().fit,
+], ids=["linear", "table", "kernel", "trees", "pool", "search", "sklearn"])  # fmt: skip
 def test_a_column_that_numbers_the_rows_is_warned_of(fit):
     table = pd.DataFrame({"ID": np.random.default_rng(0).permutation(40), "a": UNIT})
     message = r"column 'ID' of X seems to identify .* as X.drop\(columns=\['ID'\]\)"
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
+    with warnings.catch_warnings(record=True, action="default") as caught:
         fit(table, Y40)
     assert len([c for c in caught if re.search(message, str(c.message))]) == 1
     assert all(c.filename == __file__ for c in caught)
@@ -126,8 +117,7 @@ def test_a_column_that_numbers_the_rows_is_warned_of(fit):
 )  # fmt: skip
 def test_attributes_of_other_packages_are_answered_by_ours(name, meant):
     model = ordinal.fit_pom(X40, Y40)
-    with pytest.raises(AttributeError, match=rf"'{name}'; did you mean {meant}\?$"):
-        getattr(model, name)
+    raises(AttributeError, rf"'{name}'; did you mean {meant}\?$", getattr, model, name)
     with pytest.raises(AttributeError, match=r"'pvalues'; model.table\(\) has them$"):
         getattr(model, "pvalues")  # noqa: B009
     found = ordinal.select("pom", X40, Y40, search={"l2": [1.0]})
@@ -172,8 +162,7 @@ def test_arguments_of_methods_in_r_are_answered_by_ours():
         ("marginal_effects", "weights", "did you mean sample_weight=|lists those"),
     ]:
         for door in (getattr(model, name), partial(getattr(inference, name), model)):
-            with pytest.raises(TypeError, match=f"argument '{argument}'.*{answer}"):
-                door(**{argument: 1})
+            raises(TypeError, f"argument '{argument}'.*{answer}", door, **{argument: 1})
 
 
 def test_a_level_of_verbosity_is_a_flag(capsys):
@@ -186,42 +175,38 @@ def test_a_level_of_verbosity_is_a_flag(capsys):
             ordinal.fit_pom(X40, Y40, verbose=wrong)
 
 
-@pytest.mark.parametrize(
-    ("fit", "symbol", "answer"),
-    [
-        (ordinal.fit_npsvor, "C1", r"; did you mean C=\?"),
-        (ordinal.fit_npsvor, "eps_abs", r"; did you mean e_abs=\?"),
-        (ordinal.fit_npsvor, "eps_rel", r"; did you mean e_rel=\?"),
-        (ordinal.fit_svorim, "kappa", r": .* is 2 gamma: pass gamma=kappa / 2"),
-        (ordinal.fit_gpor, "kappa", r": .* start=\{'gamma': kappa / 2\} on"),
-        (ordinal.fit_gpor, "Delta", r": .* fitted, and the model has `thresholds`"),
-        (ordinal.fit_gpor, "sigma", r": .* fitted, and the model has `noise`"),
-        (ordinal.fit_tlssvor, "Ratio", r": .* is basis=h, the number of rows"),
-        (ordinal.fit_xofm, "gamma", r": .* is n_intervals="),
-        (ordinal.fit_xofm, "gamma_j", r": .* is n_intervals="),
-        (ordinal.fit_xofm, "k", r"; did you mean n_factors=\?"),
-        (ordinal.fit_xofm, "lambda1", r": .* is l2_main= with .* M pairs of rows"),
-        (ordinal.fit_xofm, "lambda2", r": .* is l2_pair= with .* M pairs of rows"),
-        (ordinal.fit_xofm, "eta", r": .* is learning_rate= with solver='algorithm1'"),
-        (ordinal.fit_xofm, "iter", r": .* is n_epochs="),
-        (ordinal.fit_xofm, "sigma", r": .* is init_scale="),
-        (ordinal.fit_xofm, "Delta", r": .* is monotone=, per feature"),
-        (ordinal.fit_boosting, "eta", r": it is learning_rate="),
-        (ordinal.fit_svorim, "iter", r": it is max_iter="),
-        (ordinal.fit_svorim, "lambda1", r"; help\(fit_svorim\) lists those it has"),
-        (ordinal.fit_pom, "method", ": .*is link=.*"),
-        (ordinal.fit_pom, "distr", ": .*is link=.*"),
-        (ordinal.fit_pom, "formula", ": .* the first argument, before its data frame"),
-        (ordinal.fit_pom, "subset", r": .*table\[rows\]"),
-        (ordinal.fit_pom_path, "alpha", ": .*is ratio=, the share of l1"),
-        (ordinal.fit_pom_path, "l1_ratio", ": .*it is ratio="),
-        (ordinal.fit_pom_path, "lambda", ": .*strength of the penalty is lambdas="),
-    ],
-)
+@pytest.mark.parametrize(("fit", "symbol", "answer"), [
+    (ordinal.fit_npsvor, "C1", r"; did you mean C=\?"),
+    (ordinal.fit_npsvor, "eps_abs", r"; did you mean e_abs=\?"),
+    (ordinal.fit_npsvor, "eps_rel", r"; did you mean e_rel=\?"),
+    (ordinal.fit_svorim, "kappa", r": .* is 2 gamma: pass gamma=kappa / 2"),
+    (ordinal.fit_gpor, "kappa", r": .* start=\{'gamma': kappa / 2\} on"),
+    (ordinal.fit_gpor, "Delta", r": .* fitted, and the model has `thresholds`"),
+    (ordinal.fit_gpor, "sigma", r": .* fitted, and the model has `noise`"),
+    (ordinal.fit_tlssvor, "Ratio", r": .* is basis=h, the number of rows"),
+    (ordinal.fit_xofm, "gamma", r": .* is n_intervals="),
+    (ordinal.fit_xofm, "gamma_j", r": .* is n_intervals="),
+    (ordinal.fit_xofm, "k", r"; did you mean n_factors=\?"),
+    (ordinal.fit_xofm, "lambda1", r": .* is l2_main= with .* M pairs of rows"),
+    (ordinal.fit_xofm, "lambda2", r": .* is l2_pair= with .* M pairs of rows"),
+    (ordinal.fit_xofm, "eta", r": .* is learning_rate= with solver='algorithm1'"),
+    (ordinal.fit_xofm, "iter", r": .* is n_epochs="),
+    (ordinal.fit_xofm, "sigma", r": .* is init_scale="),
+    (ordinal.fit_xofm, "Delta", r": .* is monotone=, per feature"),
+    (ordinal.fit_boosting, "eta", r": it is learning_rate="),
+    (ordinal.fit_svorim, "iter", r": it is max_iter="),
+    (ordinal.fit_svorim, "lambda1", r"; help\(fit_svorim\) lists those it has"),
+    (ordinal.fit_pom, "method", ": .*is link=.*"),
+    (ordinal.fit_pom, "distr", ": .*is link=.*"),
+    (ordinal.fit_pom, "formula", ": .* the first argument, before its data frame"),
+    (ordinal.fit_pom, "subset", r": .*table\[rows\]"),
+    (ordinal.fit_pom_path, "alpha", ": .*is ratio=, the share of l1"),
+    (ordinal.fit_pom_path, "l1_ratio", ": .*it is ratio="),
+    (ordinal.fit_pom_path, "lambda", ": .*strength of the penalty is lambdas="),
+])  # fmt: skip
 def test_symbols_of_papers_and_names_of_packages_are_answered(fit, symbol, answer):
     said = rf"got an unexpected keyword argument '{symbol}'{answer}$"
-    with pytest.raises(TypeError, match=said):
-        fit(X40, Y40, **{symbol: 1})
+    raises(TypeError, said, fit, X40, Y40, **{symbol: 1})
     glossary = Path(__file__).parents[1] / "docs/glossary.md"
     if fit not in (ordinal.fit_pom, ordinal.fit_pom_path):  # symbols of papers
         assert symbol in glossary.read_text().split("## Symbols of the papers")[1]
@@ -573,8 +558,7 @@ def test_numbers_that_make_no_sense_are_refused(method, name, calls):
         if count and name in method.foreign:
             message = f"^{name} is for "
         options = {**method.variant, **watched(method, calls), name: value}
-        with pytest.raises(ValueError, match=message):
-            method.fit(*two_rows(method), **options)
+        raises(ValueError, message, method.fit, *two_rows(method), **options)
         assert calls == [], value
 
 
@@ -589,18 +573,14 @@ def test_probability_is_a_flag(method, value, calls):
     assert calls == []
 
 
-@pytest.mark.parametrize(
-    ("value", "error", "message"),
-    [
-        ({2: 1.0}, ValueError, "^class_weight names 2"),
-        ({0: -1.0}, ValueError, r"^class_weight\[0\] must be .*, got -1.0$"),
-        ({0: np.nan}, ValueError, "^class_weight"),
-        ("even", (ValueError, TypeError), "^class_weight"),
-        ([1.0, 2.0], (ValueError, TypeError), "^class_weight"),
-        ({0: 0.0}, ValueError, r"y needs at least 2 classes with .*, got \[1\]"),
-    ],
-    ids=repr,
-)
+@pytest.mark.parametrize(("value", "error", "message"), [
+    ({2: 1.0}, ValueError, "^class_weight names 2"),
+    ({0: -1.0}, ValueError, r"^class_weight\[0\] must be .*, got -1.0$"),
+    ({0: np.nan}, ValueError, "^class_weight"),
+    ("even", (ValueError, TypeError), "^class_weight"),
+    ([1.0, 2.0], (ValueError, TypeError), "^class_weight"),
+    ({0: 0.0}, ValueError, r"y needs at least 2 classes with .*, got \[1\]"),
+], ids=repr)  # fmt: skip
 @which(takes="class_weight")
 def test_class_weights_without_sense_are_refused(method, value, error, message, calls):
     with pytest.raises(error, match=message):
@@ -628,8 +608,7 @@ def test_kernels_that_make_no_sense_are_refused(method):
         (lambda A, B: np.ones(len(A)), ValueError, "shape"),
         (lambda A, B: 1j * np.ones((len(A), len(B))), TypeError, "real numbers, got d"),
     ]:
-        with pytest.raises(error, match=message):
-            method(X40, Y40, kernel=kernel)
+        raises(error, message, method, X40, Y40, kernel=kernel)
     with pytest.raises(TypeError, match=r"^CSR rows need a kernel by name that"):
         method(sparse.csr_array(X40), Y40, kernel=lambda A, B: A @ B.T)
     K = kernels.RBF(0.3)(X40, X40)
@@ -640,14 +619,12 @@ def test_kernels_that_make_no_sense_are_refused(method):
         (uneven, ValueError, "^X must be symmetric with kernel='precomputed'"),
         (sparse.csr_array(K), TypeError, "^X must be a dense matrix with kernel='prec"),
     ]:
-        with pytest.raises(error, match=message):
-            method(X, Y40, **PRECOMPUTED)
+        raises(error, message, method, X, Y40, **PRECOMPUTED)
     broken = []
     model = method(X40, Y40, kernel=lambda A, B: A @ B.T * (np.nan if broken else 1))
     model.predict(X40)
     broken.append(True)
-    with pytest.raises(ValueError, match="kernel values must be finite"):
-        model.predict(X40)
+    raises(ValueError, "kernel values must be finite", model.predict, X40)
     model = method(kernels.RBF(0.3)(X40, X40), Y40, **PRECOMPUTED)
     diagonal = {"diagonal": np.ones(3)} if method.needs_diagonal else {}
     with pytest.raises(ValueError, match=r"X has 3 features, .* was fitted on 40"):
@@ -662,8 +639,7 @@ def test_gamma_is_checked(method):
         method(X2, Y2, gamma=0.0)
     with pytest.raises(ValueError, match=r"^gamma must be one of 'scale', 'auto'"):
         method(X2, Y2, gamma="wide")
-    with pytest.raises(ValueError, match="no effect"):
-        method(X2, Y2, kernel="linear", gamma=1.0)
+    raises(ValueError, "no effect", method, X2, Y2, kernel="linear", gamma=1.0)
 
 
 def row_calls(method, model):
@@ -688,8 +664,7 @@ def test_new_rows_are_checked_by_every_prediction(method):
             (np.ma.array(X40, mask=X40 > 0), TypeError, "^X is a masked array"),
             ([*np.ma.array(X40, mask=X40 > 0)], TypeError, "^X is a masked array"),
         ]:
-            with pytest.raises(error, match=message):
-                call(X)
+            raises(error, message, call, X)
 
 
 def as_tuple(found):
@@ -812,8 +787,7 @@ def test_kernels_warn_of_features_in_much_larger_units(method):
     """Kernels add features up; networks standardise them, and ARD learns weights."""
     kernel = method.variant.get("kernel", "rbf" if method.can("kernel") else None)
     X = large_column()
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(record=True, action="ignore") as caught:
         warnings.simplefilter("always", ordinal.exceptions.UnscaledFeaturesWarning)
         method(X, Y40, **method.brief)
     assert len(caught) == (kernel in ("rbf", "linear", "polynomial"))
@@ -845,15 +819,12 @@ def test_ordinary_features_are_not_warned_of(X):
         warn_of_scales("fit_svorim", problem, moments)  # warnings are errors here
 
 
-@pytest.mark.parametrize(
-    ("X", "named"),
-    [
-        (np.column_stack([UNIT, UNIT, 30.1 * UNIT]), "'x3'"),
-        (np.column_stack([1e-3 * UNIT, UNIT]), "'x2'"),
-        (np.column_stack([np.eye(40)[:, :3], 20 * UNIT, 30 * UNIT]), "'x4', 'x5'"),
-        (np.column_stack([1e-300 * UNIT, 1e300 * UNIT]), "'x2'"),
-    ],
-)
+@pytest.mark.parametrize(("X", "named"), [
+    (np.column_stack([UNIT, UNIT, 30.1 * UNIT]), "'x3'"),
+    (np.column_stack([1e-3 * UNIT, UNIT]), "'x2'"),
+    (np.column_stack([np.eye(40)[:, :3], 20 * UNIT, 30 * UNIT]), "'x4', 'x5'"),
+    (np.column_stack([1e-300 * UNIT, 1e300 * UNIT]), "'x2'"),
+])  # fmt: skip
 def test_features_beyond_30_medians_are_warned_of(X, named):
     y = np.arange(40) % 2
     said = []

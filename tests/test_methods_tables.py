@@ -17,7 +17,7 @@ import pytest
 from internals import method_of, methods
 from numpy.testing import assert_array_equal
 from registry import every_method
-from strategies import slow
+from strategies import raises, slow
 
 import ordinal
 import ordinal.sklearn
@@ -137,8 +137,7 @@ def opened(tmp_path_factory):
 
     @functools.cache
     def made(door, method):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             return door(method, tmp_path_factory.mktemp("files"))
 
     return made
@@ -195,8 +194,7 @@ def test_words_among_numbers_are_named(method, door, opened):
     for name in ("size", "count"):
         other = frame.astype({name: object})
         other.loc[5, name] = "many"
-        with pytest.raises((TypeError, ValueError), match=f"'{name}'.*'many'"):
-            model.predict(other)
+        raises((TypeError, ValueError), f"'{name}'.*'many'", model.predict, other)
 
 
 @pytest.mark.parametrize(
@@ -229,8 +227,7 @@ def test_words_for_a_method_of_numbers_are_named_and_the_way_out_too(method):
             assert_array_equal(model.predict(unseen), model.predict(gap))
             return
         for rows in unseen, gap:
-            with pytest.raises(ValueError, match="'colour'"):
-                model.predict(rows)
+            raises(ValueError, "'colour'", model.predict, rows)
         return
     with pytest.raises((TypeError, ValueError), match=r"'(size|colour)'"):
         method(FRAME, Y, **quick(method))

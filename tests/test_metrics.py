@@ -10,7 +10,7 @@ import scipy.stats
 import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import case
+from strategies import case, raises
 
 from ordinal.metrics import (
     accuracy,
@@ -252,14 +252,10 @@ def test_numbers_are_taken_as_they_are_unless_labels_rank_them():
         assert huge == same(metric(true, pred)), name
 
 
-@pytest.mark.parametrize(
-    "y",
-    [
-        pd.Series(pd.Categorical(["low", "high"], ["low", "mid", "high"], True)),
-        pl.Series(["low", "high"], dtype=pl.Enum(["low", "mid", "high"])),
-    ],
-    ids=["pandas", "polars"],
-)
+@pytest.mark.parametrize("y", [
+    pd.Series(pd.Categorical(["low", "high"], ["low", "mid", "high"], True)),
+    pl.Series(["low", "high"], dtype=pl.Enum(["low", "mid", "high"])),
+], ids=["pandas", "polars"])  # fmt: skip
 def test_an_ordered_categorical_brings_its_labels(y):
     assert amae(y, ["low", "low"]) == 1
     assert mmae(y, ["low", "low"]) == 2
@@ -274,8 +270,7 @@ def test_ordered_categories_that_are_numbers_are_ranks():
     assert mae(y, [10, 10]) == 1
     assert accuracy_off(y, [3, 3]) == 1
     loose = pd.Series(pd.Categorical([1, 10]))
-    with pytest.raises(TypeError, match=r"pass labels= with the labels \[1, 10\]"):
-        mae(loose, [10, 10])
+    raises(TypeError, r"pass labels= with the labels \[1, 10\]", mae, loose, [10, 10])
 
 
 @EVERY
@@ -288,57 +283,51 @@ def test_tiny_weights_count_as_none(metric):
     assert metric in (amae, mmae, gm, ms) or tiny == same(none)
 
 
-@pytest.mark.parametrize(
-    ("true", "pred", "options", "error", "message"),
-    [
-        ([1, 2], [1], {}, ValueError, "2 rows and y_pred 1"),
-        ([], [], {}, ValueError, "not be empty"),
-        ([[1]], [[1]], {}, ValueError, "1-dimensional"),
-        ([1, np.nan], [1, 1], {}, ValueError, "nan in row 1"),
-        (["a"], ["b"], {}, TypeError, r"labels \['a', 'b'\] in rank order"),
-        (["1"], [1], {}, TypeError, "both hold numbers or both strings"),
-        ([1], [1], {"labels": ["1"]}, TypeError, "same kind"),
-        ([1j], [1], {}, TypeError, "^y_true must hold integers or strings.* complex"),
-        ([1], [1j], {}, TypeError, "^y_pred must hold integers or strings"),
-        (pd.Series(["a", "b"], dtype="category"), ["a", "b"], {}, TypeError,
-         "^y_true is an unordered .* or pass labels="),
-        ([1, 2], [2, 3], {"labels": [1, 2]}, ValueError, "y_pred holds 3 in row 1"),
-        ([9, 2], [2, 2], {"labels": [1, 2]}, ValueError, "y_true holds 9 in row 0"),
-        ([1], [1], {"labels": [1, 1]}, ValueError, "distinct"),
-        ([1], [1], {"labels": []}, ValueError, "not empty"),
-        ([1, 1], [1, 1], {"sample_weight": [1]}, ValueError, r"\(2,\)"),
-        ([1, 1], [1, 1], {"sample_weight": [1, -2]}, ValueError, "-2.0 in row 1"),
-        ([1, 1], [1, 1], {"sample_weight": [np.inf, 1]}, ValueError, "inf in row 0"),
-        ([1, 1], [1, 1], {"sample_weight": [0, 0]}, ValueError, "zero"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("true", "pred", "options", "error", "message"), [
+    ([1, 2], [1], {}, ValueError, "2 rows and y_pred 1"),
+    ([], [], {}, ValueError, "not be empty"),
+    ([[1]], [[1]], {}, ValueError, "1-dimensional"),
+    ([1, np.nan], [1, 1], {}, ValueError, "nan in row 1"),
+    (["a"], ["b"], {}, TypeError, r"labels \['a', 'b'\] in rank order"),
+    (["1"], [1], {}, TypeError, "both hold numbers or both strings"),
+    ([1], [1], {"labels": ["1"]}, TypeError, "same kind"),
+    ([1j], [1], {}, TypeError, "^y_true must hold integers or strings.* complex"),
+    ([1], [1j], {}, TypeError, "^y_pred must hold integers or strings"),
+    (pd.Series(["a", "b"], dtype="category"), ["a", "b"], {}, TypeError,
+     "^y_true is an unordered .* or pass labels="),
+    ([1, 2], [2, 3], {"labels": [1, 2]}, ValueError, "y_pred holds 3 in row 1"),
+    ([9, 2], [2, 2], {"labels": [1, 2]}, ValueError, "y_true holds 9 in row 0"),
+    ([1], [1], {"labels": [1, 1]}, ValueError, "distinct"),
+    ([1], [1], {"labels": []}, ValueError, "not empty"),
+    ([1, 1], [1, 1], {"sample_weight": [1]}, ValueError, r"\(2,\)"),
+    ([1, 1], [1, 1], {"sample_weight": [1, -2]}, ValueError, "-2.0 in row 1"),
+    ([1, 1], [1, 1], {"sample_weight": [np.inf, 1]}, ValueError, "inf in row 0"),
+    ([1, 1], [1, 1], {"sample_weight": [0, 0]}, ValueError, "zero"),
+])  # fmt: skip
 def test_bad_input(true, pred, options, error, message):
     for name, metric in {**METRICS, "confusion_matrix": confusion_matrix}.items():
         with case(name), pytest.raises(error, match=message):
             metric(true, pred, **options)
 
 
-@pytest.mark.parametrize(
-    ("true", "proba", "options", "error", "message"),
-    [
-        ([], [], {}, ValueError, "^y_true must not be empty$"),
-        (["a"], [[1]], {}, TypeError, r"labels \['a'\] in rank order"),
-        ([3], [[1, 0]], {"labels": [1, 2]}, ValueError, "y_true holds 3 in row 0"),
-        ([1], [[1]], {"sample_weight": [-1]}, ValueError, "-1.0 in row 0"),
-        ([1, 2], [[1, 0]], {}, ValueError, r"shape \(1, 2\), expected \(2, 2\)"),
-        ([1, 2], [1, 0], {}, ValueError, r"shape \(2,\), expected \(2, 2\)"),
-        ([1, 2], np.eye(2, 3), {}, ValueError, r"\(2, 2\) .* labels=\[1, 2\]"),
-        ([1], [["1"]], {}, TypeError, "real numbers, got dtype <U1"),
-        ([1, 2], [[1, 0], [2, -1]], {}, ValueError,
-         "^proba must be >= 0, got -1.0 in row 1, column 1$"),
-        ([1, 2], [[1, 0], [1, np.nan]], {}, ValueError, "got nan in row 1"),
-        ([1, 2], [[np.inf, 0], [1, 0]], {}, ValueError, "got inf in row 0"),
-        ([1, 2], [[1, 0], [0.6, 0.5]], {}, ValueError,
-         "^rows of proba must sum to 1, got 1.1 in row 1$"),
-        ([1], [[1e308, 1e308]], {"labels": [1, 2]}, ValueError, "got inf in row 0"),
-        ([1], np.ma.masked_equal([[1]], 1), {}, TypeError, "proba is a masked array"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("true", "proba", "options", "error", "message"), [
+    ([], [], {}, ValueError, "^y_true must not be empty$"),
+    (["a"], [[1]], {}, TypeError, r"labels \['a'\] in rank order"),
+    ([3], [[1, 0]], {"labels": [1, 2]}, ValueError, "y_true holds 3 in row 0"),
+    ([1], [[1]], {"sample_weight": [-1]}, ValueError, "-1.0 in row 0"),
+    ([1, 2], [[1, 0]], {}, ValueError, r"shape \(1, 2\), expected \(2, 2\)"),
+    ([1, 2], [1, 0], {}, ValueError, r"shape \(2,\), expected \(2, 2\)"),
+    ([1, 2], np.eye(2, 3), {}, ValueError, r"\(2, 2\) .* labels=\[1, 2\]"),
+    ([1], [["1"]], {}, TypeError, "real numbers, got dtype <U1"),
+    ([1, 2], [[1, 0], [2, -1]], {}, ValueError,
+     "^proba must be >= 0, got -1.0 in row 1, column 1$"),
+    ([1, 2], [[1, 0], [1, np.nan]], {}, ValueError, "got nan in row 1"),
+    ([1, 2], [[np.inf, 0], [1, 0]], {}, ValueError, "got inf in row 0"),
+    ([1, 2], [[1, 0], [0.6, 0.5]], {}, ValueError,
+     "^rows of proba must sum to 1, got 1.1 in row 1$"),
+    ([1], [[1e308, 1e308]], {"labels": [1, 2]}, ValueError, "got inf in row 0"),
+    ([1], np.ma.masked_equal([[1]], 1), {}, TypeError, "proba is a masked array"),
+])  # fmt: skip
 def test_bad_probabilities(true, proba, options, error, message):
     for name, metric in PROBABILITY_METRICS.items():
         with case(name), pytest.raises(error, match=message):
@@ -347,8 +336,7 @@ def test_bad_probabilities(true, proba, options, error, message):
 
 def test_bad_options():
     far = [0.0, 1.0, 1.7e308]
-    with pytest.raises(ValueError, match=r"7e.308, whose distances .*: pass labels"):
-        mae(far, far)
+    raises(ValueError, r"7e.308, whose distances .*: pass labels", mae, far, far)
     with pytest.raises(ValueError, match=r"^weights must be one of 'linear', 'quad"):
         kappa([1, 2], [1, 2], weights=None)
     with pytest.raises(ValueError, match="k must be a finite number >= 0, got -1"):

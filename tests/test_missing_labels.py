@@ -15,7 +15,7 @@ from numpy.testing import assert_array_equal
 from registry import which
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 from ordinal import fit_pom, fit_ratio, fit_svorim, metrics
@@ -97,8 +97,7 @@ def test_labels_of_every_type(kind):
     assert_array_equal(by_kernel.thresholds, fit_svorim(X[KEEP], RANK[KEEP]).thresholds)
     if kind in ("categorical", "intervals"):
         assert model.predict(X).dtype == y.dtype
-    with pytest.raises((ValueError, TypeError), match="missing"):
-        fit_pom(X, y, l2=0.1, **words)
+    raises((ValueError, TypeError), "missing", fit_pom, X, y, l2=0.1, **words)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +167,7 @@ def test_sources_of_chunks():
     b = fit_svorim(X[has], only[has], sample_weight=WEIGHT[has], **given)
     assert a.n_missing_labels == np.isnan(only).sum()
     np.testing.assert_allclose(a.thresholds, b.thresholds, atol=1e-2)
-    with pytest.raises(ValueError, match="missing_labels='drop'"):
-        fit_svorim(Source(Y), None, **given)
+    raises(ValueError, "missing_labels='drop'", fit_svorim, Source(Y), None, **given)
 
 
 def test_searches_drop_rows_and_renumber_splits():
@@ -219,20 +217,16 @@ def test_comparisons_and_prediction_sets():
     assert_array_equal(sets.scores, own.scores)
     assert sets.model.n_missing_labels == GONE.size
     for call in (ordinal.compare, lambda X, y: ordinal.select("pom", X, y)):
-        with pytest.raises(ValueError, match=r"row 0.*missing_labels='drop'"):
-            call(X, Y)
+        raises(ValueError, r"row 0.*missing_labels='drop'", call, X, Y)
 
 
-@pytest.mark.parametrize(
-    "fit",
-    [
-        partial(fit_pom, missing="drop"),
-        lambda X, y, **o: fit_ratio("y ~ a + b", X.assign(y=y), missing="drop", **o),
-        lambda X, y, **o: ordinal.select("pom", X[["a"]], y, search=FREE, **o),
-        lambda X, y, **o: ordinal.compare(X[["a"]], y, methods=["pom"], **o).best,
-        lambda X, y, **o: POM(missing="drop", **o).fit(X, y),
-    ],
-)
+@pytest.mark.parametrize("fit", [
+    partial(fit_pom, missing="drop"),
+    lambda X, y, **o: fit_ratio("y ~ a + b", X.assign(y=y), missing="drop", **o),
+    lambda X, y, **o: ordinal.select("pom", X[["a"]], y, search=FREE, **o),
+    lambda X, y, **o: ordinal.compare(X[["a"]], y, methods=["pom"], **o).best,
+    lambda X, y, **o: POM(missing="drop", **o).fit(X, y),
+])  # fmt: skip
 def test_results_per_row_say_which_rows_they_are_of(fit):
     table = FRAME.assign(b=np.where(np.arange(60) == 3, np.nan, FRAME["b"]))
     made = fit(table, Y, missing_labels="drop")
@@ -252,8 +246,7 @@ def test_estimators():
         b = make().fit(X[KEEP], Y[KEEP], sample_weight=WEIGHT[KEEP])
         assert_array_equal(a.predict(X), b.predict(X))
         assert a.model_.n_missing_labels == GONE.size
-        with pytest.raises(ValueError, match=r"row 0.*missing_labels='drop'"):
-            make().fit(X, Y)
+        raises(ValueError, r"row 0.*missing_labels='drop'", make().fit, X, Y)
     a = CLMM(missing_labels="drop").fit(X, Y, groups=GROUP)
     b = CLMM().fit(X[KEEP], Y[KEEP], groups=GROUP[KEEP])
     assert_array_equal(a.predict(X), b.predict(X))
@@ -283,8 +276,7 @@ def test_what_numbers_rows_or_stays_elsewhere_is_refused(tmp_path):
          "y has no label in any of its 60 rows"),
         (lambda: fit_svorim(X[:9], Y, missing_labels="drop"), r"expected \(9,\) as X"),
     ):  # fmt: skip
-        with pytest.raises((ValueError, TypeError), match=message):
-            call()
+        raises((ValueError, TypeError), message, call)
     # Metrics have no such argument: the remedy is to drop the rows.
     for true in (Y, np.where(np.isnan(Y), None, NAMES[RANK])):
         with pytest.raises(

@@ -22,6 +22,7 @@ from hypothesis.extra import numpy as hnp
 from internals import CSR, checksum, read_features
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from strategies import raises
 
 from ordinal import kernels
 from ordinal._model.model import load
@@ -205,34 +206,27 @@ class Unknown:
     gamma: float = 1.0
 
 
-@pytest.mark.parametrize(
-    ("value", "where"),
-    [
-        (np.array([None]), "model.anything"),
-        (np.array([1j]), "model.anything"),
-        (np.zeros(1, "M8[s]"), "model.anything"),
-        ({1: "a"}, "model.anything"),
-        ([1, (2, Unknown())], "model.anything.1.1"),
-        (np.datetime64("2001-01-01"), "model.anything"),
-    ],
-)
+@pytest.mark.parametrize(("value", "where"), [
+    (np.array([None]), "model.anything"),
+    (np.array([1j]), "model.anything"),
+    (np.zeros(1, "M8[s]"), "model.anything"),
+    ({1: "a"}, "model.anything"),
+    ([1, (2, Unknown())], "model.anything.1.1"),
+    (np.datetime64("2001-01-01"), "model.anything"),
+])  # fmt: skip
 def test_values_that_a_file_cannot_hold_are_refused(value, where, tmp_path):
     with pytest.raises(TypeError, match=f"^{where} is .*, which a model file cannot"):
         Box(value).save(tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"coef": np.ones(3)}, ValueError, r"^coef has shape \(3,\)"),
-        ({"C": "large"}, TypeError, r"^Toy\.C cannot be of type str"),
-        ({"names": ("a", 1)}, TypeError, r"^Toy\.names\[1\] cannot be of type int"),
-    ],
-)
+@pytest.mark.parametrize(("change", "error", "message"), [
+    ({"coef": np.ones(3)}, ValueError, r"^coef has shape \(3,\)"),
+    ({"C": "large"}, TypeError, r"^Toy\.C cannot be of type str"),
+    ({"names": ("a", 1)}, TypeError, r"^Toy\.names\[1\] cannot be of type int"),
+])  # fmt: skip
 def test_what_load_would_refuse_is_not_written(change, error, message, tmp_path):
-    with pytest.raises(error, match=message):
-        toy(**change).save(tmp_path / "m")
+    raises(error, message, toy(**change).save, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -246,8 +240,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         raise OSError("No space left on device")
 
     monkeypatch.setattr(np, "savez", full_disk)
-    with pytest.raises(OSError, match="No space left"):
-        toy(C=3.0).save(path)
+    raises(OSError, "No space left", toy(C=3.0).save, path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -345,41 +338,38 @@ def box(node):
     return header_of({"class": "Box", "fields": {"anything": node}})
 
 
-@pytest.mark.parametrize(
-    ("header", "reason"),
-    [
-        ([], "its header does not name the format 'ordinal-model'"),
-        ({"format": "npz"}, "its header does not name the format"),
-        (header_of(SCALE, version=4),
-         "its format has version 4, this package reads 3; upgrade the package"),
-        (header_of(SCALE, version=1),
-         "its format has version 1, this package reads 3; fit and save it again"),
-        (header_of(SCALE, version="1"), "its header is malformed"),
-        (header_of(SCALE, version=True), "its header is malformed"),
-        (header_of(SCALE, more=1), "its header is malformed"),
-        (header_of(None), "it does not describe a model"),
-        (header_of([SCALE]), "it does not describe a model"),
-        (header_of({"array": "model.factor"}), "it does not describe a model"),
-        (header_of(kernel("RBF", gamma=1.0)), "it does not describe a model"),
-        (header_of({"class": "os.system", "fields": {}}), "unknown class 'os.system'"),
-        (header_of({"class": "Model", "fields": {}}), "unknown class 'Model'"),
-        (header_of({"class": "Scale"}), "its header is malformed"),
-        (header_of({"class": "Scale", "fields": {}}), r".* of Scale: \['factor'\]"),
-        (header_of(kernel("Scale", factor=1, b=2)), r".* of Scale: \['b'\]"),
-        (header_of(kernel("Scale", factor=1)), r"Scale\.factor cannot be of type int"),
-        (header_of(kernel("Scale", factor={"array": "no"})), "member 'no' is missing"),
-        (box({"array": ["no"]}), "its header is malformed"),
-        (box({}), "its header is malformed"),
-        (box({"mapping": [1]}), "its header is malformed"),
-        (box({"status": "done"}), "'done' is not a valid Status"),
-        (box(kernel("Gauss", gamma=1.0)), "unknown class 'Gauss'"),
-        (box(kernel("RBF", gamma=math.nan)), "gamma must be .*, got nan"),
-        (box(kernel("RBF", gamma=math.inf)), "gamma must be .*, got inf"),
-        (box(kernel("RBF", gamma=[1.0])), r"RBF\.gamma cannot be of type list"),
-        (box(kernel("RBF", gamma=-1.0)), "gamma must be"),
-        (box(kernel("RBF", kappa=1.0)), r".* fields of RBF: \['gamma', 'kappa'\]"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("header", "reason"), [
+    ([], "its header does not name the format 'ordinal-model'"),
+    ({"format": "npz"}, "its header does not name the format"),
+    (header_of(SCALE, version=4),
+     "its format has version 4, this package reads 3; upgrade the package"),
+    (header_of(SCALE, version=1),
+     "its format has version 1, this package reads 3; fit and save it again"),
+    (header_of(SCALE, version="1"), "its header is malformed"),
+    (header_of(SCALE, version=True), "its header is malformed"),
+    (header_of(SCALE, more=1), "its header is malformed"),
+    (header_of(None), "it does not describe a model"),
+    (header_of([SCALE]), "it does not describe a model"),
+    (header_of({"array": "model.factor"}), "it does not describe a model"),
+    (header_of(kernel("RBF", gamma=1.0)), "it does not describe a model"),
+    (header_of({"class": "os.system", "fields": {}}), "unknown class 'os.system'"),
+    (header_of({"class": "Model", "fields": {}}), "unknown class 'Model'"),
+    (header_of({"class": "Scale"}), "its header is malformed"),
+    (header_of({"class": "Scale", "fields": {}}), r".* of Scale: \['factor'\]"),
+    (header_of(kernel("Scale", factor=1, b=2)), r".* of Scale: \['b'\]"),
+    (header_of(kernel("Scale", factor=1)), r"Scale\.factor cannot be of type int"),
+    (header_of(kernel("Scale", factor={"array": "no"})), "member 'no' is missing"),
+    (box({"array": ["no"]}), "its header is malformed"),
+    (box({}), "its header is malformed"),
+    (box({"mapping": [1]}), "its header is malformed"),
+    (box({"status": "done"}), "'done' is not a valid Status"),
+    (box(kernel("Gauss", gamma=1.0)), "unknown class 'Gauss'"),
+    (box(kernel("RBF", gamma=math.nan)), "gamma must be .*, got nan"),
+    (box(kernel("RBF", gamma=math.inf)), "gamma must be .*, got inf"),
+    (box(kernel("RBF", gamma=[1.0])), r"RBF\.gamma cannot be of type list"),
+    (box(kernel("RBF", gamma=-1.0)), "gamma must be"),
+    (box(kernel("RBF", kappa=1.0)), r".* fields of RBF: \['gamma', 'kappa'\]"),
+])  # fmt: skip
 def test_other_headers_are_refused(header, reason, path):
     with refused(reason):
         load(write(path, header, **{"model.factor": FACTOR}))
@@ -436,21 +426,18 @@ def described(descr, shape, content=b""):
     return stream.getvalue() + content
 
 
-@pytest.mark.parametrize(
-    ("member", "reason"),
-    [
-        (described("<f8", (2**40,)), "member 'model.factor' does not have the size"),
-        (described("<f8", (1,), bytes(16)), "member 'model.factor' does not have the"),
-        (described("<f8", (-1, -1), bytes(8)), ""),
-        (described("<U0", (2**40,)), "member 'model.factor' has dtype"),
-        (described("<c16", (1,), bytes(16)), "member 'model.factor' has dtype complex"),
-        (described([("a", "<f8")], (1,), bytes(8)), "member 'model.factor' has dtype"),
-        (described("<U1", (1,), b"\xff\xff\xff\x7f"), ""),
-        (described("<f8", (1,), bytes(8))[:20], ""),
-        (FACTOR[:6] + b"\x09" + FACTOR[7:], ""),
-        (b"", ""),
-    ],
-)
+@pytest.mark.parametrize(("member", "reason"), [
+    (described("<f8", (2**40,)), "member 'model.factor' does not have the size"),
+    (described("<f8", (1,), bytes(16)), "member 'model.factor' does not have the"),
+    (described("<f8", (-1, -1), bytes(8)), ""),
+    (described("<U0", (2**40,)), "member 'model.factor' has dtype"),
+    (described("<c16", (1,), bytes(16)), "member 'model.factor' has dtype complex"),
+    (described([("a", "<f8")], (1,), bytes(8)), "member 'model.factor' has dtype"),
+    (described("<U1", (1,), b"\xff\xff\xff\x7f"), ""),
+    (described("<f8", (1,), bytes(8))[:20], ""),
+    (FACTOR[:6] + b"\x09" + FACTOR[7:], ""),
+    (b"", ""),
+])  # fmt: skip
 def test_members_that_lie_are_refused(member, reason, path):
     with damaged(reason):
         load(write(path, **{"model.factor": member}))
@@ -559,15 +546,12 @@ def test_any_header_gives_a_model_or_a_refusal(node, path):
         assert_same_fields(model, load(path))
 
 
-@pytest.mark.parametrize(
-    ("gamma", "reason"),
-    [
-        (npy([1.0, 0.0]), "gamma must be positive and finite, got 0.0 for feature 1"),
-        (npy([np.nan]), "gamma must be positive and finite, got nan for feature 0"),
-        (npy([[1.0]]), r"gamma must be a vector, got shape \(1, 1\)"),
-        (npy(["1"]), "gamma must be"),
-    ],
-)
+@pytest.mark.parametrize(("gamma", "reason"), [
+    (npy([1.0, 0.0]), "gamma must be positive and finite, got 0.0 for feature 1"),
+    (npy([np.nan]), "gamma must be positive and finite, got nan for feature 0"),
+    (npy([[1.0]]), r"gamma must be a vector, got shape \(1, 1\)"),
+    (npy(["1"]), "gamma must be"),
+])  # fmt: skip
 @pytest.mark.parametrize("name", ["ARD", "LinearARD"])
 def test_kernels_with_other_relevances_are_refused(name, gamma, reason, path):
     if gamma == npy(["1"]):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from strategies import raises
 
 from ordinal.model_selection import (
     learning_splits,
@@ -77,28 +78,24 @@ def test_a_fraction_is_rounded_up_as_in_the_published_partitions(n, test_size, n
 HOLDOUT, FOLDS = stratified_holdout, stratified_kfold
 
 
-@pytest.mark.parametrize(
-    ("split", "y", "options", "message"),
-    [
-        (HOLDOUT, [], {}, "non-empty"),
-        (HOLDOUT, [[1, 2]], {}, "1-dimensional"),
-        (HOLDOUT, [1.0, math.nan], {}, "nan in row 1"),
-        (HOLDOUT, [1, 1, 2], {"n_splits": 0}, "n_splits"),
-        (HOLDOUT, [1, 1, 2], {"test_size": 0}, "can be 1 to 1"),
-        (HOLDOUT, [1, 1, 2], {"test_size": 2}, "can be 1 to 1"),
-        (HOLDOUT, [1, 1, 2], {"test_size": 1.0}, "fraction"),
-        (HOLDOUT, [1, 1, 2], {"test_size": math.nan}, "fraction"),
-        (HOLDOUT, [1, 1, 2], {"test_size": True}, "fraction"),
-        (HOLDOUT, [1, 2, 3], {}, "can be 1 to 0"),
-        (FOLDS, [1, 2, 3], {"n_splits": 1}, "2 to the number of rows, 3, got 1"),
-        (FOLDS, [1, 2, 3], {"n_splits": 4}, "got 4"),
-        (FOLDS, [1, 2, 3], {"n_splits": 0}, "n_splits"),
-        (FOLDS, [], {"n_splits": 2}, "non-empty"),
-    ],
-)
+@pytest.mark.parametrize(("split", "y", "options", "message"), [
+    (HOLDOUT, [], {}, "non-empty"),
+    (HOLDOUT, [[1, 2]], {}, "1-dimensional"),
+    (HOLDOUT, [1.0, math.nan], {}, "nan in row 1"),
+    (HOLDOUT, [1, 1, 2], {"n_splits": 0}, "n_splits"),
+    (HOLDOUT, [1, 1, 2], {"test_size": 0}, "can be 1 to 1"),
+    (HOLDOUT, [1, 1, 2], {"test_size": 2}, "can be 1 to 1"),
+    (HOLDOUT, [1, 1, 2], {"test_size": 1.0}, "fraction"),
+    (HOLDOUT, [1, 1, 2], {"test_size": math.nan}, "fraction"),
+    (HOLDOUT, [1, 1, 2], {"test_size": True}, "fraction"),
+    (HOLDOUT, [1, 2, 3], {}, "can be 1 to 0"),
+    (FOLDS, [1, 2, 3], {"n_splits": 1}, "2 to the number of rows, 3, got 1"),
+    (FOLDS, [1, 2, 3], {"n_splits": 4}, "got 4"),
+    (FOLDS, [1, 2, 3], {"n_splits": 0}, "n_splits"),
+    (FOLDS, [], {"n_splits": 2}, "non-empty"),
+])  # fmt: skip
 def test_bad_input(split, y, options, message):
-    with pytest.raises(ValueError, match=message):
-        split(y, **options)
+    raises(ValueError, message, split, y, **options)
 
 
 @given(labels_and_size(), st.integers(2, 7), st.integers(0, 99))

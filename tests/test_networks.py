@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import sparse
 from scipy.stats import norm
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 from ordinal.exceptions import ConvergenceWarning
@@ -262,8 +262,7 @@ def test_what_is_no_network_is_refused(tmp_path):
     X, y = sample(60, 4)
     model = ordinal.companions.fit_nnor(X, y)
     bad = replace(model, observed=np.array([True, True, False, True]))
-    with pytest.raises(ValueError, match="observed must name one rank more"):
-        bad.save(tmp_path / "bad")
+    raises(ValueError, "observed must name one rank more", bad.save, tmp_path / "bad")
     X, y = sample(60, 3)
     model = ordinal.companions.fit_nnor(X, y, n_hidden=7)
     assert model.n_hidden == 7

@@ -23,7 +23,7 @@ from oracles import (
     qp_slopes,
 )
 from scipy import sparse
-from strategies import cases, moderate, sample
+from strategies import cases, moderate, raises, sample
 
 import ordinal
 from ordinal import fit_npsvor, fit_npsvor_path, kernels
@@ -406,8 +406,7 @@ def test_a_fit_ends_soon_where_rows_depend():
     assert c.n_iter.max() < 100_000
     y = [0, 0, 1, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]
     options = {"C": 0.03, "C2": 30.1, "epsilon": 0.0, "kernel": "linear"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         c = by_rank(fit_npsvor(DEPENDENT_ROWS, y, tol=1e-6, **options))
     assert c.status in (Status.CONVERGED, Status.STALLED)
     assert c.n_iter.max() < 1_000_000
@@ -416,8 +415,7 @@ def test_a_fit_ends_soon_where_rows_depend():
     y = np.array([0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0])
     K = np.array(X) @ np.transpose(X)
     options = {"C": 0.03, "epsilon": 0.0, "tol": 1e-8, **PRECOMPUTED}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         model = fit_npsvor(K, y, **options)
     assert_allclose(model.coef.sum(axis=0), 0, atol=1e-15)
 
@@ -459,23 +457,18 @@ def test_kernels_that_are_no_kernels_are_refused(fit_it):
 ADMM = {"solver": "admm"}
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"solver": "smoo"}, ValueError, "solver must be one of 'smo', "),
-        ({"rho": 1.0}, ValueError, "rho must be left out"),
-        ({"polish": True, "rho": 1.0}, ValueError, "rho, polish must be left out"),
-        ({**ADMM, "basis": 1, "polish": True}, ValueError,
-         "polish=True needs the whole kernel"),
-        ({**ADMM, "start": np.inf}, ValueError, "start must be a finite"),
-        ({**ADMM, "start": "cold"}, TypeError, "start must be an Npsvor"),
-        ({"n_steps": 5}, ValueError, "n_steps must be left out with solver='smo'"),
-        ({**ADMM, "n_steps": 5, "polish": True}, ValueError,
-         "n_steps must be left out"),
-        ({**ADMM, "intercept": "x"}, ValueError, "intercept must be one of"),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"solver": "smoo"}, ValueError, "solver must be one of 'smo', "),
+    ({"rho": 1.0}, ValueError, "rho must be left out"),
+    ({"polish": True, "rho": 1.0}, ValueError, "rho, polish must be left out"),
+    ({**ADMM, "basis": 1, "polish": True}, ValueError,
+     "polish=True needs the whole kernel"),
+    ({**ADMM, "start": np.inf}, ValueError, "start must be a finite"),
+    ({**ADMM, "start": "cold"}, TypeError, "start must be an Npsvor"),
+    ({"n_steps": 5}, ValueError, "n_steps must be left out with solver='smo'"),
+    ({**ADMM, "n_steps": 5, "polish": True}, ValueError, "n_steps must be left out"),
+    ({**ADMM, "intercept": "x"}, ValueError, "intercept must be one of"),
+], ids=str)  # fmt: skip
 def test_unusable_options_are_refused_before_any_work(options, error, message):
     calls = []
 
@@ -483,26 +476,21 @@ def test_unusable_options_are_refused_before_any_work(options, error, message):
         calls.append(A)
         return A @ B.T
 
-    with pytest.raises(error, match=message):
-        fit_npsvor(X2, [0, 1], kernel=kernel, **options)
+    raises(error, message, fit_npsvor, X2, [0, 1], kernel=kernel, **options)
     assert calls == []
 
 
-@pytest.mark.parametrize(
-    ("points", "options", "error", "message"),
-    [
-        ([], {}, ValueError, "at least one mapping"),
-        ([1.0], {}, TypeError, "points must hold mappings, got 1.0"),
-        ([{"C1": 1.0}], {}, ValueError, "points may set C, C2 and epsilon only, got"),
-        ([{"C": 1.0}, {"C": -1.0}], {}, ValueError, "C must be a positive"),
-        ([{"epsilon": -0.1}], {}, ValueError, "epsilon must be"),
-        ([{}], {"C": 1.0, "epsilon": 0.1}, TypeError, "argument 'C'"),
-        ([{}], {"C3": 1.0}, TypeError, "C3"),
-    ],
-)
+@pytest.mark.parametrize(("points", "options", "error", "message"), [
+    ([], {}, ValueError, "at least one mapping"),
+    ([1.0], {}, TypeError, "points must hold mappings, got 1.0"),
+    ([{"C1": 1.0}], {}, ValueError, "points may set C, C2 and epsilon only, got"),
+    ([{"C": 1.0}, {"C": -1.0}], {}, ValueError, "C must be a positive"),
+    ([{"epsilon": -0.1}], {}, ValueError, "epsilon must be"),
+    ([{}], {"C": 1.0, "epsilon": 0.1}, TypeError, "argument 'C'"),
+    ([{}], {"C3": 1.0}, TypeError, "C3"),
+])  # fmt: skip
 def test_unusable_points_of_a_path_are_refused(points, options, error, message):
-    with pytest.raises(error, match=message):
-        fit_npsvor_path(X2, [0, 1], points, **options)
+    raises(error, message, fit_npsvor_path, X2, [0, 1], points, **options)
 
 
 @pytest.mark.parametrize("C", [0.05, 1.0, 100.0])

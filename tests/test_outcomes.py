@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from pom_data import housing as cells
 from pom_data import housing_table
+from strategies import raises
 from test_pom_averages import errors, moved
 
 import ordinal
@@ -314,30 +315,21 @@ def test_effects_on_other_scales_are_sums_of_those_on_probabilities():
     assert_allclose(mean["standard_error"], expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"kind": "mode"}, "kind must be"),
-        ({"kind": "quantile", "at": 50}, "at must hold probabilities between 0 and 1"),
-        ({"kind": "mean", "at": 1}, "at is for probabilities and quantiles"),
-        (
-            {"kind": "cumulative", "at": 10.0},
-            r"at must be among \[1.0, 2.0, 4.0\], got 10.0",
-        ),
-        ({"values": [1, 2, 3, 4]}, "values is for kind='mean' and 'quantile'"),
-        (
-            {"kind": "mean", "values": [1, 3, 2, 4]},
-            "values must be 4 increasing numbers",
-        ),
-        ({"grid": True}, "pass by= without each=True"),
-        ({"by": "x4"}, r"by must name columns, \['x1', 'x2', 'x3'\], got 'x4'"),
-        ({"by": "x1"}, "by names the numeric column 'x1': pass its values"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ({"kind": "mode"}, "kind must be"),
+    ({"kind": "quantile", "at": 50}, "at must hold probabilities between 0 and 1"),
+    ({"kind": "mean", "at": 1}, "at is for probabilities and quantiles"),
+    ({"kind": "cumulative", "at": 10.0},
+     r"at must be among \[1.0, 2.0, 4.0\], got 10.0"),
+    ({"values": [1, 2, 3, 4]}, "values is for kind='mean' and 'quantile'"),
+    ({"kind": "mean", "values": [1, 3, 2, 4]}, "values must be 4 increasing numbers"),
+    ({"grid": True}, "pass by= without each=True"),
+    ({"by": "x4"}, r"by must name columns, \['x1', 'x2', 'x3'\], got 'x4'"),
+    ({"by": "x1"}, "by names the numeric column 'x1': pass its values"),
+])  # fmt: skip
 def test_arguments_that_do_not_fit(given, message):
     model = FITS["symmetric"]()
-    with pytest.raises(ValueError, match=f"(?i){message}"):
-        model.predictions(X, **given)
+    raises(ValueError, f"(?i){message}", model.predictions, X, **given)
 
 
 def test_cells_and_means_need_rows_and_numbers():

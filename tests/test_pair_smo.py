@@ -330,15 +330,12 @@ def newton_case(kind, sums, b, start):
     return p, Points(gram(K), p.terms.program, np.array(start)[None]), best
 
 
-@pytest.mark.parametrize(
-    ("kind", "sums", "b", "mass"),
-    [
-        ("separate", (0, 0, 0), (0.5, -0.2, 0.1), 0),
-        ("priced", (0.5, 0.3, -0.4), None, 0),
-        ("coupled", (0, 0, 0), (-0.2, 0.1, 0.5), 0),  # apart, in order
-        ("coupled", (-0.5, -0.2, 0.7), (0.1, 0.1, 0.1), 1),  # all tied
-    ],
-)
+@pytest.mark.parametrize(("kind", "sums", "b", "mass"), [
+    ("separate", (0, 0, 0), (0.5, -0.2, 0.1), 0),
+    ("priced", (0.5, 0.3, -0.4), None, 0),
+    ("coupled", (0, 0, 0), (-0.2, 0.1, 0.5), 0),  # apart, in order
+    ("coupled", (-0.5, -0.2, 0.7), (0.1, 0.1, 0.1), 1),  # all tied
+])  # fmt: skip
 def test_one_newton_step_ends_it_where_no_other_bound_is_met(kind, sums, b, mass):
     start = np.zeros((3, 12))
     start[0, 3], start[2, 2] = -mass, mass  # from the lowest threshold to the highest

@@ -8,16 +8,13 @@ from strategies import sample
 import ordinal
 
 
-@pytest.mark.parametrize(
-    ("fit", "name", "values", "other"),
-    [
-        (ordinal.companions.fit_svr, "epsilon", (0.1, 0.4), {"C": 3.0}),
-        (ordinal.companions.fit_kdlor, "ridge", (1e-3, 1e-1), {"C": 3.0}),
-        (ordinal.companions.fit_ofmhs, "pair_ratio", (1.0, 2.0), {"l1": 0.05}),
-        (ordinal.fit_pom, "l2", (0.1, 0.3), {"l1": 0.05}),
-        (ordinal.fit_boosting, "n_rounds", (5, 9), {"n_leaves": 4}),
-    ],
-)
+@pytest.mark.parametrize(("fit", "name", "values", "other"), [
+    (ordinal.companions.fit_svr, "epsilon", (0.1, 0.4), {"C": 3.0}),
+    (ordinal.companions.fit_kdlor, "ridge", (1e-3, 1e-1), {"C": 3.0}),
+    (ordinal.companions.fit_ofmhs, "pair_ratio", (1.0, 2.0), {"l1": 0.05}),
+    (ordinal.fit_pom, "l2", (0.1, 0.3), {"l1": 0.05}),
+    (ordinal.fit_boosting, "n_rounds", (5, 9), {"n_leaves": 4}),
+])  # fmt: skip
 def test_a_point_has_the_argument_of_the_fit_where_it_names_none(
     fit, name, values, other
 ):

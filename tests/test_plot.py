@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from strategies import raises
 
 from ordinal import fit_xofm, plot
 from ordinal.comparison import friedman
@@ -158,19 +159,15 @@ def test_a_group_a_size_and_a_box_a_method():
             assert_allclose(y, np.median(scores[g][:, j]))
 
 
-@pytest.mark.parametrize(
-    ("scores", "sizes", "names", "error", "message"),
-    [
-        ([np.eye(2)], [100], ["a"], ValueError, r"each of 2 methods, got \['a'\]"),
-        ([np.eye(2)], [100], "ab", ValueError, "each of 2 methods, got 'ab'"),
-        ([np.eye(2)], [1, 2], ["a", "b"], ValueError, r"1 tables .* got \[1, 2\]"),
-        ([np.eye(2), np.eye(3)], [1, 2], ["a", "b"], ValueError, r"scores\[1\]"),
-        ([[["1", "2"]]], [1], ["a", "b"], TypeError, "real numbers"),
-    ],
-)
+@pytest.mark.parametrize(("scores", "sizes", "names", "error", "message"), [
+    ([np.eye(2)], [100], ["a"], ValueError, r"each of 2 methods, got \['a'\]"),
+    ([np.eye(2)], [100], "ab", ValueError, "each of 2 methods, got 'ab'"),
+    ([np.eye(2)], [1, 2], ["a", "b"], ValueError, r"1 tables .* got \[1, 2\]"),
+    ([np.eye(2), np.eye(3)], [1, 2], ["a", "b"], ValueError, r"scores\[1\]"),
+    ([[["1", "2"]]], [1], ["a", "b"], TypeError, "real numbers"),
+])  # fmt: skip
 def test_bad_input(scores, sizes, names, error, message):
-    with pytest.raises(error, match=message):
-        plot.boxplots_by_size(scores, sizes, names)
+    raises(error, message, plot.boxplots_by_size, scores, sizes, names)
 
 
 def fitted(d=18, n=120):
@@ -270,5 +267,4 @@ def test_contributions_add_up_to_the_score():
         score = model.decision_function(X[:1])[0]
         assert_allclose(sum(bars), score)
         assert f"score {score:.2f}" in ax.get_title(loc="left")
-    with pytest.raises(ValueError, match=r"^x must be one row, got 2"):
-        plot.contributions(model, X[:2])
+    raises(ValueError, r"^x must be one row, got 2", plot.contributions, model, X[:2])

@@ -6,6 +6,7 @@ import pytest
 from matplotlib.colors import to_hex
 from numpy.testing import assert_allclose
 from pom_data import SETS, spread_without_bounds
+from strategies import raises
 
 import ordinal
 from ordinal import plot
@@ -130,10 +131,9 @@ def test_models_within_others_are_drawn(model):
 
 
 def test_what_has_no_forest(model):
-    with pytest.raises(
-        TypeError, match="model must be a PomModel or RatioModel, got 3"
-    ):
-        plot.coefficients(3)
+    raises(
+        TypeError, "model must be a PomModel or RatioModel, got 3", plot.coefficients, 3
+    )
     with pytest.raises(ValueError, match="odds_ratios must be True or False"):
         plot.coefficients(model, odds_ratios="yes")
     every = ordinal.fit_pom(
@@ -144,8 +144,7 @@ def test_what_has_no_forest(model):
     penalised = ordinal.fit_pom(
         HOUSING.X, HOUSING.y, sample_weight=HOUSING.weight, l2=0.1
     )
-    with pytest.raises(ValueError, match=r"fitted with l2=0\.1"):
-        plot.coefficients(penalised)
+    raises(ValueError, r"fitted with l2=0\.1", plot.coefficients, penalised)
 
 
 def test_random_effects_are_sorted_with_their_intervals():
@@ -171,10 +170,8 @@ def test_random_effects_are_sorted_with_their_intervals():
         apart = len(ax.containers[0].lines[0].get_xdata())
         assert apart == (np.abs(mode[order]) > half).sum()
         assert ax.get_xlabel() == f"{name}, with 90% intervals"
-    with pytest.raises(ValueError, match="effect must be"):
-        plot.random_effects(mixed, effect="temp")
-    with pytest.raises(TypeError, match="model must be a ClmmModel, got 3"):
-        plot.random_effects(3)
+    raises(ValueError, "effect must be", plot.random_effects, mixed, effect="temp")
+    raises(TypeError, "model must be a ClmmModel, got 3", plot.random_effects, 3)
 
 
 def test_simulated_residuals_lie_on_their_band_or_quartiles():

@@ -14,6 +14,7 @@ from matplotlib.text import Text
 from numpy.testing import assert_allclose
 from scipy.sparse import csr_array
 from scipy.stats import multivariate_normal, norm
+from strategies import raises
 
 import ordinal
 from ordinal import datasets, metrics, plot
@@ -192,8 +193,7 @@ DRAWN = [plot.scores, plot.confusion_matrix, plot.reliability]
 def test_what_is_no_model_or_no_label_is_refused(draw, svorim):
     with pytest.raises(TypeError, match=r"^model must be a fitted model or a Sele"):
         draw(ordinal.fit_svorim, X, Y)
-    with pytest.raises(ValueError, match=r"^y has 2 labels, and X 300 rows"):
-        draw(svorim, X, [1, 2])
+    raises(ValueError, r"^y has 2 labels, and X 300 rows", draw, svorim, X, [1, 2])
     with pytest.raises(ValueError, match=r"^y holds 4 in row 0, which is not among"):
         draw(svorim, X, np.full(300, 4))
     with pytest.raises(ValueError, match=r"^sample_weight has shape \(2,\)"):
@@ -205,19 +205,16 @@ def test_what_is_no_model_or_no_label_is_refused(draw, svorim):
 def test_what_is_no_relevance_or_model_is_refused(svorim, gpor):
     model = ordinal.fit_npsvor(X[::3], Y[::3])
     message = r"^model must have one score per row; NpsvorModel has 3$"
-    with pytest.raises(TypeError, match=message):
-        plot.scores(model, X, Y)
+    raises(TypeError, message, plot.scores, model, X, Y)
     outputs = ordinal.companions.fit_nnor(X[::3], Y[::3])  # one a threshold
     with pytest.raises(TypeError, match=r"one score per row; NnorModel has 2$"):
         plot.scores(outputs, X, Y)
-    with pytest.raises(ValueError, match="probability"):
-        plot.reliability(model, X, Y)
+    raises(ValueError, "probability", plot.reliability, model, X, Y)
     with pytest.raises(ValueError, match=r"^n_bins must be a positive integer, got 0"):
         plot.reliability(svorim, X, Y, n_bins=0)
     with pytest.raises(TypeError, match=r"^model must be a GporModel, got a SvorModel"):
         plot.relevance(svorim)
-    with pytest.raises(ValueError, match="kernel has no relevance per feature"):
-        plot.relevance(gpor)
+    raises(ValueError, "kernel has no relevance per feature", plot.relevance, gpor)
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=10), st.floats(0.01, 2))
@@ -349,16 +346,13 @@ def test_values_are_percentiles_words_or_one(xofm, svorim):
 THIRD = np.arange(300) % 3
 
 
-@pytest.mark.parametrize(
-    ("at", "options", "rows", "others"),
-    [
-        # evenly spaced ones of many, and no row without weight, as all such would be
-        ([10.0, 20.0], {"max_rows": 100}, X[::3], {}),
-        (5, {"max_rows": 100, "sample_weight": THIRD == 1}, X[1::3], {}),
-        ([10.0, 20.0], {"sample_weight": THIRD}, np.repeat(X, THIRD, axis=0), {}),
-        (5, {"sample_weight": THIRD}, X, {"sample_weight": THIRD * 5e305}),
-    ],
-)
+@pytest.mark.parametrize(("at", "options", "rows", "others"), [
+    # evenly spaced ones of many, and no row without weight, as all such would be
+    ([10.0, 20.0], {"max_rows": 100}, X[::3], {}),
+    (5, {"max_rows": 100, "sample_weight": THIRD == 1}, X[1::3], {}),
+    ([10.0, 20.0], {"sample_weight": THIRD}, np.repeat(X, THIRD, axis=0), {}),
+    (5, {"sample_weight": THIRD}, X, {"sample_weight": THIRD * 5e305}),
+])  # fmt: skip
 def test_rows_count_by_their_share_of_the_weight(svorim, at, options, rows, others):
     a, b = plt.subplots(1, 2)[1]
     plot.partial_dependence(svorim, X, 0, a, at=at, **options)
@@ -485,8 +479,7 @@ def test_bars_of_categories_have_errors_where_a_model_has_them():
 def test_a_partial_dependence_that_there_is_not_is_refused(svorim, gpor):
     with pytest.raises(ValueError, match=r"^feature names 'x9', which is not among"):
         plot.partial_dependence(svorim, X, "x9")
-    with pytest.raises(TypeError, match=r"^X is sparse"):
-        plot.partial_dependence(svorim, csr_array(X), 0)
+    raises(TypeError, r"^X is sparse", plot.partial_dependence, svorim, csr_array(X), 0)
     with pytest.raises(ValueError, match=r"^of must be one of None, 'probability', 's"):
         plot.partial_dependence(svorim, X, 0, of="rank")
     with pytest.raises(ValueError, match=r"^at must be an integer >= 2, got 1"):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from strategies import raises
 
 import ordinal
 from ordinal import plot
@@ -133,8 +134,7 @@ def test_what_hold_outs_chose_is_counted():
     assert not len(ax.get_yticks())
     words = Grid(kernel=["rbf", "linear"])
     result = nested(ordinal.fit_svorim, X, Y, search=words, outer=3, cv=2)
-    with pytest.raises(ValueError, match="found must be a search of one numeric"):
-        plot.search(result)
+    raises(ValueError, "found must be a search of one numeric", plot.search, result)
 
 
 def test_what_is_no_search_or_no_curve_is_refused():

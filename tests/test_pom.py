@@ -17,7 +17,7 @@ from oracles import (
     threshold_columns,
 )
 from scipy import optimize, sparse, special, stats
-from strategies import datasets
+from strategies import datasets, raises
 
 import ordinal
 from ordinal import fit_pom, inference
@@ -462,8 +462,7 @@ def test_offsets_by_threshold_of_tables_files_and_crossings(tmp_path):
         (lambda: model.predict(X[:, :1], offset=known[:3]), "offset has shape"),
         (lambda: fit_pom("y ~ a", data, offset=["p", "x"]), "names 'x'"),
     ):
-        with pytest.raises(ValueError, match=match):
-            call()
+        raises(ValueError, match, call)
 
 
 def gaps_of(model, X, rows):
@@ -519,8 +518,7 @@ def test_thresholds_in_order_satisfy_kkt(seed, link, threshold, nominal, elsewhe
         assert_same(model, free)
     else:
         assert model.loglik < free.loglik
-        with pytest.raises(ValueError, match="meet"):
-            model.summary()
+        raises(ValueError, "meet", model.summary)
         # what has no free coefficients has no tests either
         with pytest.raises(ValueError, match=r"where they meet: \['\d\|\d and"):
             ordinal.inference.lr_test(
@@ -558,16 +556,13 @@ def test_thresholds_in_order_of_a_table_and_of_sparse_rows(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"link": "cauchit"}, "in_order is for models with a convex loss.*cauchit"),
-        ({"scale": [1]}, "in_order is for models with a convex loss.*scale"),
-        ({"l1": 0.1}, "in_order must be False with l1=0.1"),
-        ({"in_order": np.ones((2, 5))}, "in_order has 5 .*2"),
-        ({"in_order": "rows"}, "in_order must be an array or a data frame"),
-    ],
-)
+@pytest.mark.parametrize(("options", "match"), [
+    ({"link": "cauchit"}, "in_order is for models with a convex loss.*cauchit"),
+    ({"scale": [1]}, "in_order is for models with a convex loss.*scale"),
+    ({"l1": 0.1}, "in_order must be False with l1=0.1"),
+    ({"in_order": np.ones((2, 5))}, "in_order has 5 .*2"),
+    ({"in_order": "rows"}, "in_order must be an array or a data frame"),
+])  # fmt: skip
 def test_bad_arguments_of_in_order(options, match):
     X, y = crossing()
     with pytest.raises((ValueError, TypeError), match=match):
@@ -616,16 +611,13 @@ def highest(model, X, y, weight, n_starts):
 
 
 @pytest.mark.slow("nine starts for each fit")
-@pytest.mark.parametrize(
-    ("data", "options"),
-    [
-        # from no effects alone the fit ends at -29.961, below -28.799
-        (drawn(24, n=30, r=3, noise=0.5)[:3], {"scale": [0, 1]}),
-        (heavy(24, 15, 4, 5), {"link": "cauchit"}),
-        (heavy(259, 30, 4, 3), {"link": "cauchit"}),
-        (heavy(355, 30, 2, 2), {"link": "cauchit"}),
-    ],
-)
+@pytest.mark.parametrize(("data", "options"), [
+    # from no effects alone the fit ends at -29.961, below -28.799
+    (drawn(24, n=30, r=3, noise=0.5)[:3], {"scale": [0, 1]}),
+    (heavy(24, 15, 4, 5), {"link": "cauchit"}),
+    (heavy(259, 30, 4, 3), {"link": "cauchit"}),
+    (heavy(355, 30, 2, 2), {"link": "cauchit"}),
+])  # fmt: skip
 def test_the_highest_of_several_maxima(data, options):
     X, y, weight = data
     model = fit_pom(X, y, sample_weight=weight, **options)

@@ -35,13 +35,10 @@ def moved(model, x):
 
 @pytest.mark.slow("two predictions for each coefficient")
 @pytest.mark.parametrize("link", LINKS)
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"threshold": "equidistant"},
-        {"nominal": [1, 0], "scale": [0, 2], "threshold": "symmetric"},
-    ],
-)
+@pytest.mark.parametrize("options", [
+    {"threshold": "equidistant"},
+    {"nominal": [1, 0], "scale": [0, 2], "threshold": "symmetric"},
+])  # fmt: skip
 def test_errors_are_those_of_slopes_by_finite_differences(link, options):
     model = ordinal.fit_pom(X, Y, link=link, classes=range(-1, 8), **options)
     rows = 4 * X if "nominal" in options else X  # so far out that thresholds cross

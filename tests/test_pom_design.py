@@ -21,7 +21,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pom_data import housing, housing_table, two_rows_per_rank
 from scipy.optimize import linprog, nnls
 from scipy.sparse import csr_array
-from strategies import slow
+from strategies import raises, slow
 
 import ordinal
 from ordinal._cumulative import separation
@@ -138,17 +138,14 @@ def of_terms(frame, terms):
     return Coding.of_terms(None, frame, made)
 
 
-@pytest.mark.parametrize(
-    ("reference", "message"),
-    [
-        ({"Infl": "Huge"}, r"reference\['Infl'\] is 'Huge', .* \['Low', 'Medium'"),
-        ({"t": 1.0}, "reference names 't', which is not a categorical"),
-        ({"price": 1.0}, "reference names 'price', which is not among"),
-        ("Low", "reference must be a mapping"),
-        (-1, "reference must be a mapping from columns to levels, got -1"),
-        ({"Infl": "Low", 0: "High"}, "reference names column 'Infl' twice, by its"),
-    ],
-)
+@pytest.mark.parametrize(("reference", "message"), [
+    ({"Infl": "Huge"}, r"reference\['Infl'\] is 'Huge', .* \['Low', 'Medium'"),
+    ({"t": 1.0}, "reference names 't', which is not a categorical"),
+    ({"price": 1.0}, "reference names 'price', which is not among"),
+    ("Low", "reference must be a mapping"),
+    (-1, "reference must be a mapping from columns to levels, got -1"),
+    ({"Infl": "Low", 0: "High"}, "reference names column 'Infl' twice, by its"),
+])  # fmt: skip
 def test_references_that_are_none(reference, message):
     data = houses()
     with pytest.raises(ValueError, match=message):
@@ -158,19 +155,15 @@ def test_references_that_are_none(reference, message):
 CROSSED = pd.DataFrame({"a": ["x", "y"] * 2, "a[y]": [1.0, 2, 3, 4]})
 
 
-@pytest.mark.parametrize(
-    ("X", "options", "message"),
-    [
-        (np.eye(3), {"reference": {0: 1}}, "categorical columns, and X has none"),
-        (np.eye(3), {"missing": "ignore"}, "missing must be one of"),
-        (np.full((3, 1), np.nan), {"missing": "drop"},
-         r"3 of 3 rows lack values .*no row is left"),
-        (CROSSED[:3], {"l2": 1.0}, r"two columns would be called 'a\[y\]'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("X", "options", "message"), [
+    (np.eye(3), {"reference": {0: 1}}, "categorical columns, and X has none"),
+    (np.eye(3), {"missing": "ignore"}, "missing must be one of"),
+    (np.full((3, 1), np.nan), {"missing": "drop"},
+     r"3 of 3 rows lack values .*no row is left"),
+    (CROSSED[:3], {"l2": 1.0}, r"two columns would be called 'a\[y\]'"),
+])  # fmt: skip
 def test_tables_that_cannot_be_fitted(X, options, message):
-    with pytest.raises(ValueError, match=message):
-        ordinal.fit_pom(X, [0, 1, 2], **options)
+    raises(ValueError, message, ordinal.fit_pom, X, [0, 1, 2], **options)
 
 
 def test_nominal_and_scale_effects_name_terms_or_their_columns():
@@ -254,22 +247,18 @@ def test_rows_of_matrices_are_dropped_alike():
     data = houses()
     model = ordinal.fit_pom(data[["Infl", "t"]], data["Sat"])
     data.loc[4, "t"] = np.nan
-    with pytest.raises(ValueError, match=r"in 1 of 72 rows; .* row 4, in column 't'"):
-        model.predict(data)
+    raises(ValueError, r"in 1 of 72 rows; .* row 4, in column 't'", model.predict, data)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("np.log(x)", np.log),
-        ("log(x)", np.log),
-        ("I(x ** 2 - 3 * x / 2)", lambda x: x**2 - 1.5 * x),
-        ("-x + +2", lambda x: 2 - x),
-        ("I(x > 2)", lambda x: x > 2),
-        ("sqrt(exp(x)) * (x == 1)", lambda x: np.exp(x / 2) * (x == 1)),
-        ("`x`", lambda x: x),
-    ],
-)
+@pytest.mark.parametrize(("text", "value"), [
+    ("np.log(x)", np.log),
+    ("log(x)", np.log),
+    ("I(x ** 2 - 3 * x / 2)", lambda x: x**2 - 1.5 * x),
+    ("-x + +2", lambda x: 2 - x),
+    ("I(x > 2)", lambda x: x > 2),
+    ("sqrt(exp(x)) * (x == 1)", lambda x: np.exp(x / 2) * (x == 1)),
+    ("`x`", lambda x: x),
+])  # fmt: skip
 def test_arithmetic_is_that_of_numpy(text, value):
     x = np.array([1.0, 2.0, 3.5])
     assert columns_of(text) == ("x",)
@@ -287,20 +276,16 @@ def test_arithmetic_has_its_limits():
         evaluate("x * 9 ** 9 ** 9 ** 9", {"x": np.ones(1)})
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "__import__('os')", "x.__class__", "x[0]", "[x]", "lambda: x", "open(x)",
-        "np.linalg.norm(x)", "log(x, 2)", "log(*x)", "log(x=1)",
-        "log(x, base=2)", "x if x else 1",
-        "x and 1", "1 < x < 2", "x ^ 2", "'a'", "True", "os.log(x)", "x := 1", "x;x",
-        "", "(" * 300, "-" * 499 + "x" * 9, "x\0", "-" * 480 + "x",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "__import__('os')", "x.__class__", "x[0]", "[x]", "lambda: x", "open(x)",
+    "np.linalg.norm(x)", "log(x, 2)", "log(*x)", "log(x=1)",
+    "log(x, base=2)", "x if x else 1",
+    "x and 1", "1 < x < 2", "x ^ 2", "'a'", "True", "os.log(x)", "x := 1", "x;x",
+    "", "(" * 300, "-" * 499 + "x" * 9, "x\0", "-" * 480 + "x",
+])  # fmt: skip
 def test_nothing_else_is_arithmetic(text):
     refusals = r"cannot be stored|not an expression|longer than|nested too deeply"
-    with pytest.raises(ValueError, match=refusals):
-        columns_of(text)
+    raises(ValueError, refusals, columns_of, text)
 
 
 @given(st.text("xy1.+-*/%()[]{}'\" _,:<>=~^&|\\\n\0é", max_size=100))
@@ -370,22 +355,19 @@ def test_offsets_of_formulas_count_at_prediction_and_add_to_others():
     assert_allclose(both.coef, known.coef, rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "names"),
-    [
-        ("Sat ~ . - Type - Freq - when - `my t`", {},
-         "Infl[Medium], Infl[High], Cont[High], t"),
-        ("Sat ~ (Infl + Cont) ** 2 - Infl", {},
-         "Cont[High], Infl[Medium]:Cont[Low], Infl[High]:Cont[Low], "
-         "Infl[Medium]:Cont[High], Infl[High]:Cont[High]"),
-        ("Sat ~ np.log(`my t`) + `my t`", {}, "np.log(my t), my t"),
-        ("Sat ~ C(t)", {}, "C(t)[2.0], C(t)[3.0], C(t)[4.0]"),
-        ("Sat ~ C(t, Treatment(2))", {}, "C(t)[1.0], C(t)[3.0], C(t)[4.0]"),
-        ("Sat ~ C(t, contr.treatment(base=2))", {}, "C(t)[1.0], C(t)[3.0], C(t)[4.0]"),
-        ("Sat ~ C(t, Treatment(reference=2))", {}, "C(t)[1.0], C(t)[3.0], C(t)[4.0]"),
-        ("Sat ~ factor(t)", {"t": 4}, "C(t)[1.0], C(t)[2.0], C(t)[3.0]"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "options", "names"), [
+    ("Sat ~ . - Type - Freq - when - `my t`", {},
+     "Infl[Medium], Infl[High], Cont[High], t"),
+    ("Sat ~ (Infl + Cont) ** 2 - Infl", {},
+     "Cont[High], Infl[Medium]:Cont[Low], Infl[High]:Cont[Low], "
+     "Infl[Medium]:Cont[High], Infl[High]:Cont[High]"),
+    ("Sat ~ np.log(`my t`) + `my t`", {}, "np.log(my t), my t"),
+    ("Sat ~ C(t)", {}, "C(t)[2.0], C(t)[3.0], C(t)[4.0]"),
+    ("Sat ~ C(t, Treatment(2))", {}, "C(t)[1.0], C(t)[3.0], C(t)[4.0]"),
+    ("Sat ~ C(t, contr.treatment(base=2))", {}, "C(t)[1.0], C(t)[3.0], C(t)[4.0]"),
+    ("Sat ~ C(t, Treatment(reference=2))", {}, "C(t)[1.0], C(t)[3.0], C(t)[4.0]"),
+    ("Sat ~ factor(t)", {"t": 4}, "C(t)[1.0], C(t)[2.0], C(t)[3.0]"),
+])  # fmt: skip
 def test_the_ways_to_write_a_formula(text, options, names):
     data = houses().assign(when=pd.Timestamp("2020-01-01"))
     data["my t"] = data["t"]
@@ -393,62 +375,57 @@ def test_the_ways_to_write_a_formula(text, options, names):
     assert ", ".join(model.coef_names) == names
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("Sat ~ Infl - 1", "leave out '- 1' and '0 \\+'"),
-        ("Sat ~ 0 + Infl", "the thresholds are the intercepts"),
-        ("Sat ~", "must be of the form|no formula"),
-        ("~ Infl", "must be of the form"),
-        ("Infl", "must be of the form"),
-        ("Sat ~ Infl | Cont", "must be of the form .*fit_clmm fits random effects"),
-        ("Sat ~ Infl +", "is not a formula:"),
-        ("Sat ~ price", "names 'price', which is not among the columns"),
-        ("factor(Sat) ~ Infl", "left side .* got 'factor\\(Sat\\)'"),
-        ("as.ordered(Sat) ~ Infl", "as.ordered of R is not .* ordered by classes="),
-        ("Sat ~ t + as.factor(Infl)", r"as.factor of R is not available: C\(g\)"),
-        ("Sat + Cont ~ Infl", "left side"),
-        ("Sat ~ log(price)", "names 'price'"),
-        ("Sat ~ scaled(t, 2)", "'scaled\\(t, 2\\)' cannot be stored"),
-        ("Sat ~ C(t, Sum)", "a categorical term must be C"),
-        ("Sat ~ C(t + 1)", "a categorical term must be C"),
-        ("Sat ~ C(t, Treatment(9))", "is 9, which is not among the levels"),
-        ("Sat ~ 2:t", "write I\\(2 \\* x\\)"),
-        ("Sat ~ log(t - 1)", "'log\\(t - 1\\)' is -inf in row 0"),
-        ("Sat ~ I(3) + t", "a term must contain a column, got 'I\\(3\\)'"),
-        ("Sat ~ t + offset(Freq, t)", "cannot be stored in a model: a formula"),
-        ("Sat ~ I(t +)", "is not a formula: invalid syntax"),
-        ("Sat ~ {t +}", "is not a formula: invalid syntax"),
-        ("Sat ~ offset(t +)", "is not a formula: invalid syntax"),
-        (f"Sat ~ I({'-' * 480}t)", "nested too deeply"),
-        (f"Sat ~ I(t{'**9' * 3000})", "it is nested too deeply"),  # MemoryError
-        ("Sat ~ (t + Infl) ** 40", "more than 300000 products .* such as x:z"),
-        ("Sat ~ ((t + Infl) ^ 9) ** 12", "more than 300000 products"),
-        ("Sat ~ t ** 1000000000", "more than 300000 products"),
-        (f"Sat ~ t ** {'9' * 5000}", "more than 300000 products"),
-        ("Sat ~ t + (1|Infl)", "fit_clmm fits random effects .*cluster= of fit_pom"),
-        ("Sat ~ t + (t || Infl)", "fit_clmm fits random effects .*cluster= of fit_pom"),
-        ("Sat ~ t + my age", "`my` and `age`; backticks enclose .* such as `my age`"),
-        ("Sat ~ a-b", "names 'a', .*; backticks enclose .* such as `a-b`"),
-        ("my age ~ t", "backticks enclose .* such as `my age`"),
-        ("Sat ~ I(t ^ 2)", r"a power is \*\*.* ns, bs, cr, rcs and poly, such as ns"),
-        ("Sat ~ Infl + Sat", "'Sat' holds the labels and cannot be a term"),
-        ("Sat ~ Infl * C(Sat)", "'Sat' holds the labels and cannot be a term"),
-        ("Sat ~ log(Infl)", r"'log\(Infl\)' needs numbers, and column"),
-        ("Sat ~ t + offset(Infl)", r"'offset\(Infl\)' needs numbers"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("Sat ~ Infl - 1", "leave out '- 1' and '0 \\+'"),
+    ("Sat ~ 0 + Infl", "the thresholds are the intercepts"),
+    ("Sat ~", "must be of the form|no formula"),
+    ("~ Infl", "must be of the form"),
+    ("Infl", "must be of the form"),
+    ("Sat ~ Infl | Cont", "must be of the form .*fit_clmm fits random effects"),
+    ("Sat ~ Infl +", "is not a formula:"),
+    ("Sat ~ price", "names 'price', which is not among the columns"),
+    ("factor(Sat) ~ Infl", "left side .* got 'factor\\(Sat\\)'"),
+    ("as.ordered(Sat) ~ Infl", "as.ordered of R is not .* ordered by classes="),
+    ("Sat ~ t + as.factor(Infl)", r"as.factor of R is not available: C\(g\)"),
+    ("Sat + Cont ~ Infl", "left side"),
+    ("Sat ~ log(price)", "names 'price'"),
+    ("Sat ~ scaled(t, 2)", "'scaled\\(t, 2\\)' cannot be stored"),
+    ("Sat ~ C(t, Sum)", "a categorical term must be C"),
+    ("Sat ~ C(t + 1)", "a categorical term must be C"),
+    ("Sat ~ C(t, Treatment(9))", "is 9, which is not among the levels"),
+    ("Sat ~ 2:t", "write I\\(2 \\* x\\)"),
+    ("Sat ~ log(t - 1)", "'log\\(t - 1\\)' is -inf in row 0"),
+    ("Sat ~ I(3) + t", "a term must contain a column, got 'I\\(3\\)'"),
+    ("Sat ~ t + offset(Freq, t)", "cannot be stored in a model: a formula"),
+    ("Sat ~ I(t +)", "is not a formula: invalid syntax"),
+    ("Sat ~ {t +}", "is not a formula: invalid syntax"),
+    ("Sat ~ offset(t +)", "is not a formula: invalid syntax"),
+    (f"Sat ~ I({'-' * 480}t)", "nested too deeply"),
+    (f"Sat ~ I(t{'**9' * 3000})", "it is nested too deeply"),  # MemoryError
+    ("Sat ~ (t + Infl) ** 40", "more than 300000 products .* such as x:z"),
+    ("Sat ~ ((t + Infl) ^ 9) ** 12", "more than 300000 products"),
+    ("Sat ~ t ** 1000000000", "more than 300000 products"),
+    (f"Sat ~ t ** {'9' * 5000}", "more than 300000 products"),
+    ("Sat ~ t + (1|Infl)", "fit_clmm fits random effects .*cluster= of fit_pom"),
+    ("Sat ~ t + (t || Infl)", "fit_clmm fits random effects .*cluster= of fit_pom"),
+    ("Sat ~ t + my age", "`my` and `age`; backticks enclose .* such as `my age`"),
+    ("Sat ~ a-b", "names 'a', .*; backticks enclose .* such as `a-b`"),
+    ("my age ~ t", "backticks enclose .* such as `my age`"),
+    ("Sat ~ I(t ^ 2)", r"a power is \*\*.* ns, bs, cr, rcs and poly, such as ns"),
+    ("Sat ~ Infl + Sat", "'Sat' holds the labels and cannot be a term"),
+    ("Sat ~ Infl * C(Sat)", "'Sat' holds the labels and cannot be a term"),
+    ("Sat ~ log(Infl)", r"'log\(Infl\)' needs numbers, and column"),
+    ("Sat ~ t + offset(Infl)", r"'offset\(Infl\)' needs numbers"),
+])  # fmt: skip
 def test_formulas_that_are_none(text, message):
     error = TypeError if "needs numbers" in message else ValueError
-    with pytest.raises(error, match=message):
-        fitted(text)
+    raises(error, message, fitted, text)
 
 
 def test_products_of_terms_are_formed_up_to_a_limit():
     names = ["y", *(f"x{j}" for j in range(60))]
     assert len(parse_formula("y ~ . ** 2", names).terms) == 60 + 60 * 59 // 2
-    with pytest.raises(ValueError, match="more than 300000 products"):
-        parse_formula("y ~ . ** 3", names)
+    raises(ValueError, "more than 300000 products", parse_formula, "y ~ . ** 3", names)
 
 
 def test_what_a_formula_needs(monkeypatch):
@@ -807,8 +784,7 @@ def test_scale_effects_that_diverge_are_named(link, ranks):
     said = "the likelihood grows for ever with effects of 'x3', so no"
     assert message.startswith(f"fit_pom: separated: {said}")
     assert "leave them out of scale=, and" in message
-    with pytest.raises(ValueError, match="grows for ever with effects of 'x3': leave"):
-        model.confint()
+    raises(ValueError, "grows for ever with effects of 'x3': leave", model.confint)
     assert ordinal.fit_pom(Z, y, scale=[1], link=link).convergence.converged
 
 
@@ -834,8 +810,7 @@ def test_scale_and_nominal_effects_that_separate_have_a_remedy():
 def test_a_fit_is_separated_where_there_is_a_certificate(design):
     assume(not design.nominal.size and len(dependencies(design, design.location)) == 0)
     assume(design.n_samples > design.location.size)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = ordinal.fit_pom(design.X, design.rank)
     flexible = design_of(design.X, design.rank)
     assert bool(model.statistics.separated.size) == is_separated(flexible)
@@ -858,20 +833,17 @@ class CountedTable:
         return self._data[name]
 
 
-@pytest.mark.parametrize(
-    ("fit", "formula", "options", "columns"),
-    [
-        (ordinal.fit_pom, None, {}, "a w"),
-        (ordinal.fit_pom, None, {"preprocess": Standardizer}, "a w"),
-        (ordinal.fit_pom, None, {}, "a c"),
-        (ordinal.fit_pom, None, {"preprocess": TablePreprocessor()}, "a c"),
-        (ordinal.fit_pom, "y ~ a*c + offset(w)", {"cluster": "g", "nominal": ["a"]},
-         "a c g w y"),
-        (ordinal.fit_ratio, "y ~ a", {"sample_weight": "w"}, "a w y"),
-        (ordinal.fit_clmm, None, {"random": "(1 | g)"}, "a c g"),
-        (ordinal.fit_clmm, "y ~ a + (1 | g)", {"cluster": "g"}, "a y"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("fit", "formula", "options", "columns"), [
+    (ordinal.fit_pom, None, {}, "a w"),
+    (ordinal.fit_pom, None, {"preprocess": Standardizer}, "a w"),
+    (ordinal.fit_pom, None, {}, "a c"),
+    (ordinal.fit_pom, None, {"preprocess": TablePreprocessor()}, "a c"),
+    (ordinal.fit_pom, "y ~ a*c + offset(w)", {"cluster": "g", "nominal": ["a"]},
+     "a c g w y"),
+    (ordinal.fit_ratio, "y ~ a", {"sample_weight": "w"}, "a w y"),
+    (ordinal.fit_clmm, None, {"random": "(1 | g)"}, "a c g"),
+    (ordinal.fit_clmm, "y ~ a + (1 | g)", {"cluster": "g"}, "a y"),
+])  # fmt: skip
 def test_a_fit_reads_each_column_of_its_table_once(fit, formula, options, columns):
     rng = np.random.default_rng(5)
     a, w = rng.normal(size=120), rng.uniform(1, 2, 120)

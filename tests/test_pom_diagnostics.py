@@ -14,6 +14,7 @@ from internals import Likelihood
 from numpy.testing import assert_allclose
 from oracles import cumulative_edges, cumulative_terms, slope, slopes
 from pom_data import SETS
+from strategies import raises
 from test_pom import crossing
 
 import ordinal
@@ -108,27 +109,19 @@ def test_residuals_of_other_rows_are_those_of_the_training_rows():
         assert_allclose(
             model.residuals(table, y, kind=kind), model.residuals(kind=kind)
         )
-    with pytest.raises(ValueError, match="needs y with X"):
-        model.residuals(X=table)
-    with pytest.raises(ValueError, match="all other arguments by name"):
-        model.residuals("deviance")
-    with pytest.raises(ValueError, match="y holds 't' in row 0"):
-        model.residuals(X=table[:1], y=["t"])
-    with pytest.raises(ValueError, match="kind must be"):
-        model.residuals(kind="pearson")
+    raises(ValueError, "needs y with X", model.residuals, X=table)
+    raises(ValueError, "all other arguments by name", model.residuals, "deviance")
+    raises(ValueError, "y holds 't' in row 0", model.residuals, X=table[:1], y=["t"])
+    raises(ValueError, "kind must be", model.residuals, kind="pearson")
     loaded = pickle.loads(pickle.dumps(model))
     assert_allclose(loaded.residuals(X=table, y=y), model.residuals())
-    with pytest.raises(ValueError, match="needs the training rows"):
-        loaded.residuals()
+    raises(ValueError, "needs the training rows", loaded.residuals)
 
 
-@pytest.mark.parametrize(
-    ("groups", "chi2", "dof", "p"),
-    [
-        (10, 37.5167434036201968, 26, 0.0671015316565659),
-        (5, 17.747463609397446, 11, 0.087628367405066),
-    ],
-)
+@pytest.mark.parametrize(("groups", "chi2", "dof", "p"), [
+    (10, 37.5167434036201968, 26, 0.0671015316565659),
+    (5, 17.747463609397446, 11, 0.087628367405066),
+])  # fmt: skip
 def test_hosmer_lemeshow_agrees_with_r(groups, chi2, dof, p):
     found = inference.hosmer_lemeshow(fitted(MADE), groups=groups)
     assert found.dof == dof
@@ -145,8 +138,7 @@ def test_hosmer_lemeshow_counts_weights_as_rows():
     assert_allclose(weighted[:3], repeated[:3], rtol=1e-8)
     assert inference.hosmer_lemeshow(fitted(WINE)).observed.shape == (3, 5)
     constant = ordinal.fit_pom([[0.0], [1.0]] * 20, [0, 0, 1, 1] * 10)
-    with pytest.raises(ValueError, match=r"needs 3 groups .* make 1"):
-        inference.hosmer_lemeshow(constant)
+    raises(ValueError, r"needs 3 groups .* make 1", inference.hosmer_lemeshow, constant)
     found = inference.hosmer_lemeshow(fitted(MADE), groups=8)
     shown = f"chi2={found.chi2:.4g}, dof={found.dof}, p_value={found.p_value:.3g}"
     assert str(found) == repr(found) == f"GoodnessOfFit({shown}; 8 groups)"
@@ -222,8 +214,7 @@ def test_figures_show_the_residuals():
         plot.residuals(model, "x9")
     with pytest.raises(ValueError, match="partial must be numeric features with a"):
         plot.residuals(model, partial=True)
-    with pytest.raises(TypeError, match="model must be a PomModel"):
-        plot.residuals("x")
+    raises(TypeError, "model must be a PomModel", plot.residuals, "x")
     x = np.random.default_rng(0).uniform(size=50)
     grid, line = smooth(x, 3 * x - 1, np.ones(50))
     assert_allclose(line, 3 * grid - 1)

@@ -17,6 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import cumulative_edges, cumulative_loglik, cumulative_terms, slope, slopes
 from pom_data import SETS, housing_table, spread_without_bounds
 from scipy.sparse import csr_array
+from strategies import raises
 
 import ordinal
 from ordinal import inference
@@ -75,15 +76,12 @@ def numerical_scores(model, rows):
 
 
 @pytest.mark.slow("scores by differences of every row")
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"link": "probit", "scale": [1]},
-        {"link": "cloglog", "nominal": [0]},
-        {"threshold": "symmetric", "nominal": [2], "scale": [0, 1]},
-    ],
-)
+@pytest.mark.parametrize("options", [
+    {},
+    {"link": "probit", "scale": [1]},
+    {"link": "cloglog", "nominal": [0]},
+    {"threshold": "symmetric", "nominal": [2], "scale": [0, 1]},
+])  # fmt: skip
 def test_the_sandwich_is_its_formula(options):
     plain = fitted(MADE, **options)
     V, S, w = plain.covariance, numerical_scores(plain, MADE), MADE.weight
@@ -136,18 +134,14 @@ def test_clusters_of_no_weight_and_of_no_kind():
         fitted(WINE, cluster=labels)
 
 
-@pytest.mark.parametrize(
-    ("cluster", "message"),
-    [
-        (np.zeros(72), r"cluster must hold 2 groups or more, got 1"),
-        (np.arange(71), r"cluster has shape \(71,\), expected \(72,\) as X"),
-        (np.r_[np.nan, np.arange(71)], "1 of 72 rows lack values"),
-        (np.array([*range(71), None], object), "1 of 72 rows lack values"),
-    ],
-)
+@pytest.mark.parametrize(("cluster", "message"), [
+    (np.zeros(72), r"cluster must hold 2 groups or more, got 1"),
+    (np.arange(71), r"cluster has shape \(71,\), expected \(72,\) as X"),
+    (np.r_[np.nan, np.arange(71)], "1 of 72 rows lack values"),
+    (np.array([*range(71), None], object), "1 of 72 rows lack values"),
+])  # fmt: skip
 def test_clusters_that_cannot_be_read(cluster, message):
-    with pytest.raises(ValueError, match=message):
-        fitted(WINE, cluster=cluster)
+    raises(ValueError, message, fitted, WINE, cluster=cluster)
 
 
 def test_the_table_holds_what_the_model_says():
@@ -242,8 +236,7 @@ def test_statistics_of_a_fit_that_ended_early_warn(fit):
     tried = 0
     for name, arguments in calls.items():
         for model, warns in ((early, True), (optimal, False)):
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as caught:
                 try:
                     if hasattr(inference, name):
                         getattr(inference, name)(model, *arguments)
@@ -372,8 +365,7 @@ def test_odds_ratios_are_exponentials():
 def test_models_that_are_not_nested():
     model = fitted(WINE)
     less = fitted(WINE, [0])
-    with pytest.raises(ValueError, match=r"6 parameters and larger 5: swap them"):
-        lr_test(model, less)
+    raises(ValueError, r"6 parameters and larger 5: swap them", lr_test, model, less)
     with pytest.raises(ValueError, match="6 parameters and larger 4: swap them"):
         lr_test(model, fitted(WINE, threshold="equidistant"))
     with pytest.raises(ValueError, match="more parameters than smaller, got 5 and 6"):
@@ -385,14 +377,11 @@ def test_models_that_are_not_nested():
         lr_test(fitted(WINE, [0], link="probit"), model)
     with pytest.raises(ValueError, match="same rows, got 1681 and 72 observations"):
         lr_test(fitted(WINE, [0], sample_weight=HOUSING.weight), model)
-    with pytest.raises(ValueError, match=r"same ranks, got \[0, 1, 2\] and"):
-        lr_test(same(), model)
+    raises(ValueError, r"same ranks, got \[0, 1, 2\] and", lr_test, same(), model)
     with pytest.raises(ValueError, match="it has flexible thresholds"):
         lr_test(less, fitted(WINE, threshold="equidistant", nominal=[1]))
-    with pytest.raises(TypeError, match=r"lr_test needs a model of fit_pom, .* got 3"):
-        lr_test(3, model)
-    with pytest.raises(ValueError, match=r"fitted with l2=0\.1"):
-        lr_test(less, fitted(WINE, l2=0.1))
+    raises(TypeError, r"lr_test needs a model of fit_pom, .* got 3", lr_test, 3, model)
+    raises(ValueError, r"fitted with l2=0\.1", lr_test, less, fitted(WINE, l2=0.1))
 
 
 def test_columns_are_compared_by_their_span():
@@ -423,16 +412,14 @@ def test_columns_are_compared_by_their_span():
         (fit("Infl", offset="noise"), fit("Infl + Cont", offset="high"),
          "same offset, but they differ by up to"),
     ):  # fmt: skip
-        with pytest.raises(ValueError, match=message):
-            lr_test(smaller, larger)
+        raises(ValueError, message, lr_test, smaller, larger)
 
 
 @pytest.mark.parametrize("options", [{"robust": True}, {"cluster": np.arange(72) // 4}])
 def test_robust_covariances_have_no_likelihood_ratio(options):
     robust, larger = fitted(WINE, [0], **options), fitted(WINE)
     for models in ((robust, larger), (fitted(WINE, [0]), fitted(WINE, **options))):
-        with pytest.raises(ValueError, match="needs the likelihood of independent"):
-            lr_test(*models)
+        raises(ValueError, "needs the likelihood of independent", lr_test, *models)
         with pytest.raises(ValueError, match="needs the likelihood of independent"):
             ordinal.inference.anova(*models)
 
@@ -532,8 +519,7 @@ def test_what_tests_of_proportional_odds_refuse():
         inference.proportional_odds_test(fitted(MADE), "wald")
     # none of the wines that were served warm is in the lowest rank
     message = r"at each threshold, but features separate the ranks at 0\|1"
-    with pytest.raises(ValueError, match=message):
-        inference.proportional_odds_test(fitted(WINE))
+    raises(ValueError, message, inference.proportional_odds_test, fitted(WINE))
     rng = np.random.default_rng(184)
     X, y = rng.standard_normal((12, 2)), rng.integers(0, 3, 12)
     model = ordinal.fit_pom(X, y)
@@ -567,16 +553,13 @@ def effect_by_differences(model, x, X, offset, share, column):
     )
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"link": "logit"},
-        {"link": "probit", "scale": [0]},
-        {"link": "cloglog", "nominal": [0, 2]},
-        {"link": "loglog", "threshold": "symmetric", "nominal": [2], "scale": [1, 2]},
-        {"link": "cauchit", "threshold": "equidistant"},
-    ],
-)
+@pytest.mark.parametrize("options", [
+    {"link": "logit"},
+    {"link": "probit", "scale": [0]},
+    {"link": "cloglog", "nominal": [0, 2]},
+    {"link": "loglog", "threshold": "symmetric", "nominal": [2], "scale": [1, 2]},
+    {"link": "cauchit", "threshold": "equidistant"},
+])  # fmt: skip
 def test_marginal_effects_and_their_errors_by_differences(options):
     model = fitted(MADE, **options)
     table = model.marginal_effects()
@@ -670,8 +653,7 @@ def test_effects_of_categories_are_between_levels():
     )  # fmt: skip
     made = pd.DataFrame({"x": MADE.X[:, 0], "y": MADE.y})
     step = ordinal.fit_pom("y ~ I(x > 0)", made)
-    with pytest.raises(ValueError, match=r"I\(x > 0\)' is a step function of 'x'"):
-        step.marginal_effects()
+    raises(ValueError, r"I\(x > 0\)' is a step function of 'x'", step.marginal_effects)
     given = model.marginal_effects(table, sample_weight=HOUSING.weight)
     assert_array_equal(given["effect"], effects["effect"])
     one = model.marginal_effects(table.iloc[:1])  # which has one level of each
@@ -768,8 +750,7 @@ OF_ROWS = "profile", "brant", "lr", "effects"
 def test_penalised_fits_have_no_inference():
     model, plain = fitted(WINE, l2=0.5), fitted(WINE)
     for call in CALLS.values():
-        with pytest.raises(ValueError, match=r"fitted with l2=0\.5, which biases them"):
-            call(model)
+        raises(ValueError, r"fitted with l2=0\.5, which biases them", call, model)
     names = "aic", "bic", "dof", "standard_errors"
     assert all(hasattr(plain, name) for name in names)
     assert not any(hasattr(model, name) for name in names)
@@ -783,8 +764,7 @@ def test_a_model_without_its_rows_says_so_where_it_needs_them(tmp_path):
     for other in (loaded, pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         for name, call in CALLS.items():
             if name in OF_ROWS:
-                with pytest.raises(ValueError, match="fit again"):
-                    call(other)
+                raises(ValueError, "fit again", call, other)
             else:
                 assert repr(call(other)) == repr(call(model))
 
@@ -794,8 +774,7 @@ def test_rows_that_were_changed_since_are_noticed():
     model = fitted(HOUSING._replace(X=X))
     X[:, 3] += X[:, 0]
     for name in OF_ROWS:
-        with pytest.raises(ValueError, match="have been changed since; fit again"):
-            CALLS[name](model)
+        raises(ValueError, "have been changed since; fit again", CALLS[name], model)
 
 
 def test_profiles_and_levels_are_refused():
@@ -805,10 +784,7 @@ def test_profiles_and_levels_are_refused():
     model = fitted(WINE)
     for level in (0, 1, 1.5, math.nan, "0.95"):
         for ask in (model.confint, partial(inference.odds_ratios, model)):
-            with pytest.raises(
-                ValueError, match="level must be a number between 0 and"
-            ):
-                ask(level)
+            raises(ValueError, "level must be a number between 0 and", ask, level)
     with pytest.raises(ValueError, match="method must be one of 'wald', 'profile'"):
         model.confint(method="score")
 

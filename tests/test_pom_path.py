@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Likelihood, path_of
 from numpy.testing import assert_allclose, assert_array_equal
-from strategies import at_most, sample
+from strategies import at_most, raises, sample
 
 import ordinal
 from ordinal._cumulative import rowwise
@@ -204,8 +204,7 @@ def test_what_a_path_says_of_itself():
     assert "7 penalties" in repr(path)
     assert "nonzero      0 to 1" in repr(path)
     for k in (7, -8, 1.0, True, None):
-        with pytest.raises(ValueError, match=r"k must be the number of a penalty, -7"):
-            path.model(k)
+        raises(ValueError, r"k must be the number of a penalty, -7", path.model, k)
 
 
 def test_a_path_ends_as_it_says(tmp_path):
@@ -247,23 +246,18 @@ def test_too_few_steps_and_a_tolerance_below_rounding_are_told():
     assert max(path.gaps) < 1e-11
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"ratio": 1.5}, "ratio must be a number between 0 and 1, got 1.5"),
-        ({"ratio": 0}, "lambdas must be given for ratio=0"),
-        ({"lambdas": []}, "lambdas must be a sequence of numbers"),
-        ({"lambdas": [1.0, 0.0]}, "lambdas must be positive and finite, got 0.0"),
-        ({"lambdas": [1.0, np.nan]}, "lambdas must be positive and finite, got nan"),
-        ({"n_lambdas": 0}, "n_lambdas must be a positive integer, got 0"),
-        ({"smallest": 1.0}, "smallest must be a number between 0 and 1, got 1.0"),
-        ({"link": "cauchit"}, "link must be one of 'logit', 'probit', 'cloglog'"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"ratio": 1.5}, "ratio must be a number between 0 and 1, got 1.5"),
+    ({"ratio": 0}, "lambdas must be given for ratio=0"),
+    ({"lambdas": []}, "lambdas must be a sequence of numbers"),
+    ({"lambdas": [1.0, 0.0]}, "lambdas must be positive and finite, got 0.0"),
+    ({"lambdas": [1.0, np.nan]}, "lambdas must be positive and finite, got nan"),
+    ({"n_lambdas": 0}, "n_lambdas must be a positive integer, got 0"),
+    ({"smallest": 1.0}, "smallest must be a number between 0 and 1, got 1.0"),
+    ({"link": "cauchit"}, "link must be one of 'logit', 'probit', 'cloglog'"),
+], ids=str)  # fmt: skip
 def test_a_bad_argument_of_a_path_is_named(options, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        ordinal.fit_pom_path(*rows(), **options)
+    raises(ValueError, re.escape(message), ordinal.fit_pom_path, *rows(), **options)
 
 
 def test_a_path_of_a_search_is_a_row_of_fits():

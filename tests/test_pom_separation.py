@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog, minimize
 from scipy.stats import norm
-from strategies import slow
+from strategies import raises, slow
 
 import ordinal
 from ordinal import inference
@@ -21,8 +21,7 @@ LINKS = ["logit", *slow("probit", "cloglog", "loglog", "cauchit")]
 
 
 def fitted(X, y, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return ordinal.fit_pom(X, y, **options)
 
 
@@ -130,8 +129,7 @@ def test_under_complete_separation_nothing_can_be_estimated():
     model = fitted(x, y)
     assert_allclose(model.loglik, 0, atol=1e-12)
     for asked in (model.table, model.confint, model.summary, model.marginal_effects):
-        with pytest.raises(ValueError, match="nothing can be estimated: 'x1' separate"):
-            asked()
+        raises(ValueError, "nothing can be estimated: 'x1' separate", asked)
     assert not has_errors(model)
     assert_allclose(
         inference.drop1(model)["chi2"][1], -2 * model.statistics.null_loglik
@@ -147,8 +145,7 @@ def test_a_saved_model_has_the_estimates_of_the_limit(tmp_path):
     model.save(tmp_path / "model.npz")
     loaded = ordinal.load(tmp_path / "model.npz")
     assert str(loaded.table()) == str(model.table())
-    with pytest.raises(ValueError, match="needs the training rows"):
-        loaded.predictions(Z)
+    raises(ValueError, "needs the training rows", loaded.predictions, Z)
 
 
 @st.composite
@@ -303,5 +300,4 @@ def test_jeffreys_refuses_what_it_is_not_for():
         ({"l2": 1.0}, "penalty of its own"),
         ({"robust": True}, "fit without robust"),
     ]:
-        with pytest.raises(ValueError, match=said):
-            inference.jeffreys(fitted(Z, y, **options))
+        raises(ValueError, said, inference.jeffreys, fitted(Z, y, **options))

@@ -64,12 +64,9 @@ def dense_loss(design, link):
     return Likelihood(design, link, 0.1, 1)
 
 
-@pytest.mark.parametrize(
-    ("threshold", "nominal", "scale"),
-    [
-        ("flexible", [4, 1], [2, 1]), ("symmetric", [1], []), ("equidistant", [], [2]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("threshold", "nominal", "scale"), [
+    ("flexible", [4, 1], [2, 1]), ("symmetric", [1], []), ("equidistant", [], [2]),
+])  # fmt: skip
 @pytest.mark.parametrize("link", LINKS)
 def test_derivatives_are_those_of_dense_features(link, threshold, scale, nominal):
     rng = np.random.default_rng(1)
@@ -163,15 +160,12 @@ def test_sparse_fits_of_rare_entries_have_their_limits():
     assert_allclose(large.coef * 1e168, ordinal.fit_pom(X, y).coef, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "fit",
-    [
-        ordinal.fit_pom,
-        ordinal.fit_pom_path,
-        ordinal.companions.fit_lit,
-        ordinal.companions.fit_lat,
-    ],
-)
+@pytest.mark.parametrize("fit", [
+    ordinal.fit_pom,
+    ordinal.fit_pom_path,
+    ordinal.companions.fit_lit,
+    ordinal.companions.fit_lat,
+])  # fmt: skip
 def test_columns_beyond_the_memory_are_refused(fit):
     X = sp.csr_array(([1.0], ([0], [0])), shape=(6, 2**31 - 1))
     with pytest.raises(

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from registry import every_method, which
 from sklearn.linear_model import LogisticRegression
 from sources import Cut
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 import ordinal.sklearn
@@ -265,29 +265,25 @@ def test_a_rank_without_calibration_rows_is_in_every_set_by_class():
 P30, Y30 = np.full((30, 3), 1 / 3), np.arange(30) % 3
 
 
-@pytest.mark.parametrize(
-    ("model", "options", "error", "message"),
-    [
-        (Oracle(3), {"coverage": 1.0}, ValueError, "^coverage must be a number betw"),
-        (Oracle(3), {"coverage": 0.99}, ValueError,
-         "^coverage=0.99 needs 99 calibration.*, got 30:"),
-        (Oracle(3), {"groups": Y30}, ValueError, "needs 9 calibration .* got 3: "),
-        (Oracle(3), {"groups": Y30[:9]}, ValueError, r"^groups has shape \(9,\)"),
-        (Oracle(3), {"y": Y30[:9]}, ValueError, r"^y has shape \(9,\), expected \(30,"),
-        (Oracle(3), {"y": Y30 + 1}, ValueError,
-         r"^y holds 3 in row 2, which is not among the classes of the model, \[0, 1"),
-        (Oracle(4), {}, ValueError, "^predict_proba of the model must give 4 finite"),
-        (Oracle(3), {"by_class": 1}, ValueError, "^by_class must be True or False"),
-        (Oracle(3), {"sample_weight": -np.ones(30)}, ValueError, "^sample_weight mus"),
-        (Oracle(3), {"nonconformity": "mass"}, ValueError, "^nonconformity must be"),
-        (Oracle(3), {"nonconformity": "distance"}, TypeError,
-         "^nonconformity='distance' needs a model with thresholds .*, got a Oracle"),
-        (object(), {}, TypeError, "^model must have probabilities or thresholds"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("model", "options", "error", "message"), [
+    (Oracle(3), {"coverage": 1.0}, ValueError, "^coverage must be a number betw"),
+    (Oracle(3), {"coverage": 0.99}, ValueError,
+     "^coverage=0.99 needs 99 calibration.*, got 30:"),
+    (Oracle(3), {"groups": Y30}, ValueError, "needs 9 calibration .* got 3: "),
+    (Oracle(3), {"groups": Y30[:9]}, ValueError, r"^groups has shape \(9,\)"),
+    (Oracle(3), {"y": Y30[:9]}, ValueError, r"^y has shape \(9,\), expected \(30,"),
+    (Oracle(3), {"y": Y30 + 1}, ValueError,
+     r"^y holds 3 in row 2, which is not among the classes of the model, \[0, 1"),
+    (Oracle(4), {}, ValueError, "^predict_proba of the model must give 4 finite"),
+    (Oracle(3), {"by_class": 1}, ValueError, "^by_class must be True or False"),
+    (Oracle(3), {"sample_weight": -np.ones(30)}, ValueError, "^sample_weight mus"),
+    (Oracle(3), {"nonconformity": "mass"}, ValueError, "^nonconformity must be"),
+    (Oracle(3), {"nonconformity": "distance"}, TypeError,
+     "^nonconformity='distance' needs a model with thresholds .*, got a Oracle"),
+    (object(), {}, TypeError, "^model must have probabilities or thresholds"),
+])  # fmt: skip
 def test_what_cannot_be_is_refused(model, options, error, message):
-    with pytest.raises(error, match=message):
-        conformal(model, P30, **{"y": Y30, **options})
+    raises(error, message, conformal, model, P30, **{"y": Y30, **options})
 
 
 def test_probabilities_that_a_model_lacks_are_refused():
@@ -387,16 +383,13 @@ def test_calibration_rows_may_come_in_chunks(by_class, tmp_path):
             assert_array_equal(there.predict_set(X), here.predict_set(X))
 
 
-@pytest.mark.parametrize(
-    ("spoil", "y", "message"),
-    [
-        (lambda b: (b[0] * np.nan, *b[1:]), None, "block 1, whose row 0 is row 100 of"),
-        (lambda b: (b[0], b[1] + 9), None, "block 1, whose row 0 is row 100 of all"),
-        (lambda b: b[:1], None, r"block 1, .*got X alone"),
-        (lambda b: b[:2], None, "all blocks must have weights, or none"),
-        (lambda b: b, [1, 2], "y must be None: the blocks of X hold it"),
-    ],
-)
+@pytest.mark.parametrize(("spoil", "y", "message"), [
+    (lambda b: (b[0] * np.nan, *b[1:]), None, "block 1, whose row 0 is row 100 of"),
+    (lambda b: (b[0], b[1] + 9), None, "block 1, whose row 0 is row 100 of all"),
+    (lambda b: b[:1], None, r"block 1, .*got X alone"),
+    (lambda b: b[:2], None, "all blocks must have weights, or none"),
+    (lambda b: b, [1, 2], "y must be None: the blocks of X hold it"),
+])  # fmt: skip
 def test_a_bad_calibration_block_is_named(spoil, y, message):
     X, labels = sample(300, 4, noise=1.0)
     model = ordinal.fit_svorim(X, labels)
@@ -408,6 +401,5 @@ def test_a_bad_calibration_block_is_named(spoil, y, message):
                 yield spoil(block) if k == 1 else block
 
     source = Spoilt([100, 200], *whole)
-    with pytest.raises(ValueError, match=message):
-        conformal(model, source, y)
+    raises(ValueError, message, conformal, model, source, y)
     assert source.open == 0

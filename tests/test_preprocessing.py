@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import raises
 
 import ordinal
 from ordinal import datasets
@@ -48,17 +49,13 @@ def test_columns_get_mean_0_and_deviation_1(X):
     assert np.all((np.abs(Z.std(axis=0) - 1) <= tol) | constant)
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        [0.0] * 7,
-        [0.1] * 7,
-        [HUGE] * 7,
-        [0.3, 0.1 + 0.2, 0.3, 0.3],  # one ulp apart
-        [1e-310, 0.0, 3e-310],
-    ],
-    ids=["zero", "tenth", "huge", "ulp", "subnormal"],
-)
+@pytest.mark.parametrize("column", [
+    [0.0] * 7,
+    [0.1] * 7,
+    [HUGE] * 7,
+    [0.3, 0.1 + 0.2, 0.3, 0.3],  # one ulp apart
+    [1e-310, 0.0, 3e-310],
+], ids=["zero", "tenth", "huge", "ulp", "subnormal"])  # fmt: skip
 def test_constant_columns_become_zero_and_stay(column):
     X = np.column_stack([column, np.arange(len(column))])
     s = Standardizer.fit(X)
@@ -71,30 +68,23 @@ def test_constant_columns_become_zero_and_stay(column):
 
 def test_standardizer_refuses_bad_input():
     s = Standardizer.fit([[1.0, 2.0], [3.0, 5.0]])
-    with pytest.raises(ValueError, match="has 3 features"):
-        s.transform([[1, 2, 3]])
-    with pytest.raises(ValueError, match="first bad row is 1"):
-        Standardizer.fit([[1.0], [np.nan]])
-    with pytest.raises(ValueError, match=r"-1.0 in row 1"):
-        Standardizer.fit([[1.0], [2.0]], [1, -1])
-    with pytest.raises(TypeError, match="sparse"):
-        Standardizer.fit(scipy.sparse.csr_array(np.eye(3)))
+    raises(ValueError, "has 3 features", s.transform, [[1, 2, 3]])
+    raises(ValueError, "first bad row is 1", Standardizer.fit, [[1.0], [np.nan]])
+    raises(ValueError, r"-1.0 in row 1", Standardizer.fit, [[1.0], [2.0]], [1, -1])
+    raises(TypeError, "sparse", Standardizer.fit, scipy.sparse.csr_array(np.eye(3)))
     tiny = Standardizer.fit([[0.0], [1e-200]])
     with pytest.raises(ValueError, match=r"X\[1, 0\] = 1e\+200 overflows"):
         tiny.transform([[0.0], [1e200]])
 
 
-@pytest.mark.parametrize(
-    ("mean", "scale"),
-    [
-        ([0.0], [0.0]),
-        ([0.0], [5e-324]),
-        ([0.0], [np.nan]),
-        ([np.inf], [1.0]),
-        ([0.0, 0.0], [1.0]),
-        ([], []),
-    ],
-)
+@pytest.mark.parametrize(("mean", "scale"), [
+    ([0.0], [0.0]),
+    ([0.0], [5e-324]),
+    ([0.0], [np.nan]),
+    ([np.inf], [1.0]),
+    ([0.0, 0.0], [1.0]),
+    ([], []),
+])  # fmt: skip
 def test_a_file_cannot_hold_a_broken_standardizer(tmp_path, mean, scale):
     with pytest.raises(ValueError, match=r"Standardizer.* must|makes d|not be empty"):
         Standardizer(np.array(mean), np.array(scale)).save(tmp_path / "s.npz")
@@ -199,25 +189,18 @@ def test_bins_of_equal_length_may_be_empty_and_are_counted_first():
 
 @pytest.mark.parametrize("make", [Binning.equal_frequency, Binning.equal_length])
 def test_binning_refuses_bad_input(make):
-    with pytest.raises(ValueError, match="inf in row 1"):
-        make([1.0, np.inf], 2)
-    with pytest.raises(ValueError, match="non-empty"):
-        make([], 2)
-    with pytest.raises(ValueError, match="1-dimensional"):
-        make([[1.0, 2.0]], 2)
+    raises(ValueError, "inf in row 1", make, [1.0, np.inf], 2)
+    raises(ValueError, "non-empty", make, [], 2)
+    raises(ValueError, "1-dimensional", make, [[1.0, 2.0]], 2)
     for n_bins in (1, 2.0):
-        with pytest.raises(ValueError, match="n_bins must be an integer >= 2"):
-            make([1.0, 2.0], n_bins)
-    with pytest.raises(ValueError, match="bins"):
-        make([1.0, 1.0], 2)
-    with pytest.raises(ValueError, match="nan in row 0"):
-        make([1.0, 2.0], 2).transform([np.nan])
+        raises(ValueError, "n_bins must be an integer >= 2", make, [1.0, 2.0], n_bins)
+    raises(ValueError, "bins", make, [1.0, 1.0], 2)
+    raises(ValueError, "nan in row 0", make([1.0, 2.0], 2).transform, [np.nan])
 
 
 @pytest.mark.parametrize("edges", [[], [[1.0]], [1.0, 1.0], [2.0, 1.0], [np.nan]])
 def test_edges_must_increase(edges):
-    with pytest.raises(ValueError, match="edges"):
-        Binning(edges)
+    raises(ValueError, "edges", Binning, edges)
 
 
 # impute_low_rank
@@ -374,31 +357,27 @@ FULL = np.ones((3, 4))
 HOLES = np.array([[1, np.nan, 2], [3, np.nan, 4], [5, np.nan, 6]])
 
 
-@pytest.mark.parametrize(
-    ("X", "options", "error", "message"),
-    [
-        (HOLES, {}, ValueError, "column 1 of X has no observed entry .*: drop it"),
-        (HOLES.T, {}, ValueError, "row 1 of X has no observed entry .*: drop it"),
-        (FULL, {"weight": [[1] * 4, [0] * 4, [1] * 4]}, ValueError,
-         "row 1 of X has no observed entry"),
-        ([[1.0, np.inf]] * 3, {}, ValueError, "X must be finite or NaN; first bad row"),
-        ([1.0, 2.0], {}, ValueError, "X must be 2-dimensional"),
-        ([["a", "b"]] * 2, {}, TypeError, "column 0 of X must hold real numbers"),
-        (scipy.sparse.csr_array(np.eye(4)), {}, TypeError, "X is sparse"),
-        (FULL, {"rank": 3}, ValueError, "rank must be less than 3, .* got 3"),
-        (FULL, {"rank": 0}, ValueError, "rank must be a positive integer, got 0"),
-        (FULL, {"rank": 1.5}, ValueError, "rank must be a positive integer, got 1.5"),
-        (FULL, {"tol": 0}, ValueError, "tol must be a positive finite number"),
-        (FULL, {"max_iter": 0}, ValueError, "max_iter must be a positive integer"),
-        (FULL, {"weight": np.ones((4, 3))}, ValueError,
-         r"weight has shape \(4, 3\), expected \(3, 4\) as X"),
-        (FULL, {"weight": [[1, 1, 1, 1], [1, 1, 2, 1], [1, 1, 1, 1]]}, ValueError,
-         r"weight must be in \[0, 1\], got 2.0 in row 1, column 2"),
-        (FULL, {"weight": -FULL}, ValueError, r"weight must be in \[0, 1\], got -1.0"),
-        (FULL, {"weight": FULL * np.nan}, ValueError, "weight must be finite; first"),
-        (FULL, {"weight": [["a"] * 4] * 3}, TypeError, "column 0 of weight must hold"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("X", "options", "error", "message"), [
+    (HOLES, {}, ValueError, "column 1 of X has no observed entry .*: drop it"),
+    (HOLES.T, {}, ValueError, "row 1 of X has no observed entry .*: drop it"),
+    (FULL, {"weight": [[1] * 4, [0] * 4, [1] * 4]}, ValueError,
+     "row 1 of X has no observed entry"),
+    ([[1.0, np.inf]] * 3, {}, ValueError, "X must be finite or NaN; first bad row"),
+    ([1.0, 2.0], {}, ValueError, "X must be 2-dimensional"),
+    ([["a", "b"]] * 2, {}, TypeError, "column 0 of X must hold real numbers"),
+    (scipy.sparse.csr_array(np.eye(4)), {}, TypeError, "X is sparse"),
+    (FULL, {"rank": 3}, ValueError, "rank must be less than 3, .* got 3"),
+    (FULL, {"rank": 0}, ValueError, "rank must be a positive integer, got 0"),
+    (FULL, {"rank": 1.5}, ValueError, "rank must be a positive integer, got 1.5"),
+    (FULL, {"tol": 0}, ValueError, "tol must be a positive finite number"),
+    (FULL, {"max_iter": 0}, ValueError, "max_iter must be a positive integer"),
+    (FULL, {"weight": np.ones((4, 3))}, ValueError,
+     r"weight has shape \(4, 3\), expected \(3, 4\) as X"),
+    (FULL, {"weight": [[1, 1, 1, 1], [1, 1, 2, 1], [1, 1, 1, 1]]}, ValueError,
+     r"weight must be in \[0, 1\], got 2.0 in row 1, column 2"),
+    (FULL, {"weight": -FULL}, ValueError, r"weight must be in \[0, 1\], got -1.0"),
+    (FULL, {"weight": FULL * np.nan}, ValueError, "weight must be finite; first"),
+    (FULL, {"weight": [["a"] * 4] * 3}, TypeError, "column 0 of weight must hold"),
+])  # fmt: skip
 def test_tables_that_cannot_be_filled_are_refused(X, options, error, message):
-    with pytest.raises(error, match=f"^{message}"):
-        impute_low_rank(X, **options)
+    raises(error, f"^{message}", impute_low_rank, X, **options)

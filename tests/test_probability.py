@@ -499,13 +499,10 @@ def test_probabilities_are_those_of_the_link(name):
     assert_allclose(P, model.link(f if name in SVOR else losses_of_ranks(f)))
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "svorim", "redsvm", "npsvor", "tlssvor",
-        *slow("admm", "low_rank"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("name", [
+    "svorim", "redsvm", "npsvor", "tlssvor",
+    *slow("admm", "low_rank"),
+])  # fmt: skip
 def test_the_links_scores_are_of_fits_on_the_other_folds(name):
     """The same link from five fits of one's own; nothing of a row is in its score."""
     X, y = sample(120, 4, noise=1.0)

@@ -43,31 +43,28 @@ SIZES = ["small", "medium", "large"]
 ORDERED = pd.Categorical(["large", "small"], categories=SIZES, ordered=True)
 
 
-@pytest.mark.parametrize(
-    ("y", "given", "classes", "rank"),
-    [
-        ([7, -2, 7, 4], None, [-2, 4, 7], [2, 0, 2, 1]),
-        ([True, False], None, [False, True], [1, 0]),
-        ([2.0, 1.0, 2.0], None, [1.0, 2.0], [1, 0, 1]),
-        (np.array([3, 200], np.uint8), None, [3, 200], [0, 1]),
-        (np.array([3, 1], ">i2"), None, [1, 3], [1, 0]),
-        (pd.Series([5, 3], index=[8, 9]), None, [3, 5], [1, 0]),
-        (pd.Series([5, 3], dtype="Int64"), None, [3, 5], [1, 0]),
-        (pl.Series([5, 3]), None, [3, 5], [1, 0]),
-        (np.array([5, 3], dtype=object), None, [3, 5], [1, 0]),
-        (ORDERED, None, SIZES, [2, 0]),
-        (pd.Series(ORDERED), None, SIZES, [2, 0]),
-        (pd.Series(ORDERED), SIZES[::-1], SIZES[::-1], [0, 2]),
-        (pl.Series(["large", "small"], dtype=pl.Enum(SIZES)), None, SIZES, [2, 0]),
-        *[
-            (kind(["large", "small"]), SIZES, SIZES, [2, 0])
-            for kind in (
-                list, np.array, partial(np.array, dtype=object), pd.Series,
-                pd.Categorical, pl.Series, partial(pl.Series, dtype=pl.Categorical),
-            )
-        ],
+@pytest.mark.parametrize(("y", "given", "classes", "rank"), [
+    ([7, -2, 7, 4], None, [-2, 4, 7], [2, 0, 2, 1]),
+    ([True, False], None, [False, True], [1, 0]),
+    ([2.0, 1.0, 2.0], None, [1.0, 2.0], [1, 0, 1]),
+    (np.array([3, 200], np.uint8), None, [3, 200], [0, 1]),
+    (np.array([3, 1], ">i2"), None, [1, 3], [1, 0]),
+    (pd.Series([5, 3], index=[8, 9]), None, [3, 5], [1, 0]),
+    (pd.Series([5, 3], dtype="Int64"), None, [3, 5], [1, 0]),
+    (pl.Series([5, 3]), None, [3, 5], [1, 0]),
+    (np.array([5, 3], dtype=object), None, [3, 5], [1, 0]),
+    (ORDERED, None, SIZES, [2, 0]),
+    (pd.Series(ORDERED), None, SIZES, [2, 0]),
+    (pd.Series(ORDERED), SIZES[::-1], SIZES[::-1], [0, 2]),
+    (pl.Series(["large", "small"], dtype=pl.Enum(SIZES)), None, SIZES, [2, 0]),
+    *[
+        (kind(["large", "small"]), SIZES, SIZES, [2, 0])
+        for kind in (
+            list, np.array, partial(np.array, dtype=object), pd.Series,
+            pd.Categorical, pl.Series, partial(pl.Series, dtype=pl.Categorical),
+        )
     ],
-)  # fmt: skip
+])  # fmt: skip
 def test_labels_are_ranked_by_value_by_their_type_or_by_classes(
     y, given, classes, rank
 ):
@@ -124,32 +121,29 @@ class Unequal:
         return "Unequal()"
 
 
-@pytest.mark.parametrize(
-    ("y", "classes", "error", "message"),
-    [
-        ([b"a", b"b"], ["a", "b"], TypeError, "y must hold .*S1"),
-        (np.array([0, 1], "M8[s]"), None, TypeError, "y must hold .*datetime64"),
-        ([Unequal(), 1], None, TypeError, r"y must .* Unequal Unequal\(\) in row 0"),
-        (["a", None], ["a", "b"], ValueError, "y has no label in row 1"),
-        (pd.Series(["a", None]), ["a", "b"], ValueError, "y has no label in row 1"),
-        ([pd.NA, "a"], ["a", "b"], ValueError, "y has no label in row 0"),
-        (pd.Series([1, None], dtype="Int64"), None, ValueError, "y holds nan in row 1"),
-        ([[0], [1, 2]], None, ValueError, "y is not an array"),
-        ([0, 1], ["0", "1"], ValueError, "y holds 0 in row 0, which is not among"),
-        (["1", "0"], [0, 1], ValueError, "y holds '1' in row 0, which is not among"),
-        ([0, 1], [0, "a"], TypeError, "classes must hold integers or strings"),
-        ([0, 1], {0, 1}, ValueError, r"classes must be 1-dimensional, got shape \(\)"),
-        ([0, 1], ["0", None], ValueError, "classes has no label in row 1"),
-        (pd.Categorical(["a", None], categories=["a", "b"], ordered=True), None,
-         ValueError, "y has no label in row 1"),
-        (pl.Series(["a", None], dtype=pl.Enum(["a", "b"])), None, ValueError,
-         "y has no label in row 1"),
-        (pd.Categorical([1, None], categories=[1, 2], ordered=True), None, ValueError,
-         "y holds nan in row 1"),
-        (pd.Categorical(pd.to_datetime(["2024-01-01", "2024-01-02"]), ordered=True),
-         None, TypeError, "the categories of y must hold integers or strings, got dty"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("y", "classes", "error", "message"), [
+    ([b"a", b"b"], ["a", "b"], TypeError, "y must hold .*S1"),
+    (np.array([0, 1], "M8[s]"), None, TypeError, "y must hold .*datetime64"),
+    ([Unequal(), 1], None, TypeError, r"y must .* Unequal Unequal\(\) in row 0"),
+    (["a", None], ["a", "b"], ValueError, "y has no label in row 1"),
+    (pd.Series(["a", None]), ["a", "b"], ValueError, "y has no label in row 1"),
+    ([pd.NA, "a"], ["a", "b"], ValueError, "y has no label in row 0"),
+    (pd.Series([1, None], dtype="Int64"), None, ValueError, "y holds nan in row 1"),
+    ([[0], [1, 2]], None, ValueError, "y is not an array"),
+    ([0, 1], ["0", "1"], ValueError, "y holds 0 in row 0, which is not among"),
+    (["1", "0"], [0, 1], ValueError, "y holds '1' in row 0, which is not among"),
+    ([0, 1], [0, "a"], TypeError, "classes must hold integers or strings"),
+    ([0, 1], {0, 1}, ValueError, r"classes must be 1-dimensional, got shape \(\)"),
+    ([0, 1], ["0", None], ValueError, "classes has no label in row 1"),
+    (pd.Categorical(["a", None], categories=["a", "b"], ordered=True), None, ValueError,
+     "y has no label in row 1"),
+    (pl.Series(["a", None], dtype=pl.Enum(["a", "b"])), None, ValueError,
+     "y has no label in row 1"),
+    (pd.Categorical([1, None], categories=[1, 2], ordered=True), None, ValueError,
+     "y holds nan in row 1"),
+    (pd.Categorical(pd.to_datetime(["2024-01-01", "2024-01-02"]), ordered=True), None,
+     TypeError, "the categories of y must hold integers or strings, got dty"),
+])  # fmt: skip
 def test_labels_without_a_clear_rank_are_refused(y, classes, error, message):
     with refused(error, message):
         fit(y, X=np.eye(2), classes=classes)
@@ -272,30 +266,26 @@ class Parts:
 GOOD = Parts(np.ones(3), np.array([0, 1, 1]), np.array([0, 2, 3]), (2, 2))
 
 
-@pytest.mark.parametrize(
-    ("parts", "error", "message"),
-    [
-        ({"shape": (2,)}, ValueError, r"X must be 2-dimensional, got shape \(2,\)"),
-        ({"shape": (3, 2)}, ValueError, "X.indptr must have 4 entries that begin"),
-        ({"shape": (2, 2**31)}, ValueError, r"X must have less than 2\^31 columns"),
-        ({"indptr": [1, 2, 3]}, ValueError, "X.indptr must have 3 entries that begin"),
-        ({"indptr": [0, 3, 2]}, ValueError, "X.indptr must have 3 entries that begin"),
-        ({"indptr": [0, 2, 4]}, ValueError,
-         "X.indptr must agree with the stored entries: it ends at 4, and X has 3"),
-        ({"indptr": [0.0, 2.0, 3.0]}, TypeError, "X.indptr must hold integers, got dt"),
-        ({"indices": [0, 1, 2]}, ValueError,
-         "X has 2 columns, but row 1 holds column 2"),
-        ({"indices": [-1, 1, 1]}, ValueError, "X has 2 .* but row 0 holds column -1"),
-        ({"indices": [2**40, 1, 1]}, ValueError, "X has 2 columns, but row 0 holds"),
-        ({"indices": [[0, 1, 1]]}, ValueError, "X.indices must be 1-dimensional"),
-        ({"data": [1j, 1, 1]}, TypeError, "X.data must hold real numbers, got dtype c"),
-        ({"data": [1, 1, np.nan]}, ValueError, "X must be finite; first bad row is 1"),
-        ({"data": [1e308, 1e308, 1], "indices": [1, 1, 1]}, ValueError,
-         "X must be finite; first bad row is 0"),
-        ({"data": [np.inf, -np.inf, 1], "indices": [1, 1, 1]}, ValueError,
-         "X must be finite; first bad row is 0"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("parts", "error", "message"), [
+    ({"shape": (2,)}, ValueError, r"X must be 2-dimensional, got shape \(2,\)"),
+    ({"shape": (3, 2)}, ValueError, "X.indptr must have 4 entries that begin"),
+    ({"shape": (2, 2**31)}, ValueError, r"X must have less than 2\^31 columns"),
+    ({"indptr": [1, 2, 3]}, ValueError, "X.indptr must have 3 entries that begin"),
+    ({"indptr": [0, 3, 2]}, ValueError, "X.indptr must have 3 entries that begin"),
+    ({"indptr": [0, 2, 4]}, ValueError,
+     "X.indptr must agree with the stored entries: it ends at 4, and X has 3"),
+    ({"indptr": [0.0, 2.0, 3.0]}, TypeError, "X.indptr must hold integers, got dt"),
+    ({"indices": [0, 1, 2]}, ValueError, "X has 2 columns, but row 1 holds column 2"),
+    ({"indices": [-1, 1, 1]}, ValueError, "X has 2 .* but row 0 holds column -1"),
+    ({"indices": [2**40, 1, 1]}, ValueError, "X has 2 columns, but row 0 holds"),
+    ({"indices": [[0, 1, 1]]}, ValueError, "X.indices must be 1-dimensional"),
+    ({"data": [1j, 1, 1]}, TypeError, "X.data must hold real numbers, got dtype c"),
+    ({"data": [1, 1, np.nan]}, ValueError, "X must be finite; first bad row is 1"),
+    ({"data": [1e308, 1e308, 1], "indices": [1, 1, 1]}, ValueError,
+     "X must be finite; first bad row is 0"),
+    ({"data": [np.inf, -np.inf, 1], "indices": [1, 1, 1]}, ValueError,
+     "X must be finite; first bad row is 0"),
+])  # fmt: skip
 def test_broken_sparse_matrices_are_refused(parts, error, message):
     with refused(error, message):
         fit([0, 1], X=replace(GOOD, **parts))

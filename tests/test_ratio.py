@@ -14,6 +14,7 @@ from oracles import ratio_probabilities, slope, slopes
 from pom_data import SETS
 from scipy import optimize
 from scipy.sparse import csr_array
+from strategies import raises
 from test_pom_diagnostics import assert_newton_steps
 
 import ordinal
@@ -176,8 +177,7 @@ def test_nominal_effects_are_tested_by_likelihoods(family):
     assert (P >= 0).all()
     assert_allclose(P.sum(axis=1), 1)
     pom = ordinal.fit_pom(MADE.X, MADE.y)
-    with pytest.raises(ValueError, match="must have the same family"):
-        lr_test(pom, larger)
+    raises(ValueError, "must have the same family", lr_test, pom, larger)
 
 
 def moves_of(family, link, X, y):
@@ -227,13 +227,10 @@ def test_separation_is_what_a_linear_program_finds(family, link):
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="family must be"):
-        fit_ratio(MADE.X, MADE.y, family="cumulative")
+    raises(ValueError, "family must be", fit_ratio, MADE.X, MADE.y, family="cumulative")
     model = fit_ratio(MADE.X, MADE.y, robust=True)
-    with pytest.raises(ValueError, match='pass method="wald"'):
-        model.confint(method="profile")
-    with pytest.raises(ValueError, match="cluster has shape"):
-        fit_ratio(MADE.X, MADE.y, cluster=[1, 2])
+    raises(ValueError, 'pass method="wald"', model.confint, method="profile")
+    raises(ValueError, "cluster has shape", fit_ratio, MADE.X, MADE.y, cluster=[1, 2])
     X, y, _ = noisy_rows()
     for family, link in (("adjacent", "probit"), ("stopping", "cauchit")):
         with pytest.raises(ValueError, match="loss is not convex"):
@@ -247,8 +244,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="which fits with a penalty do not compute"):
         fit_ratio(X, y, l1=0.1, robust=True)
     model = fit_ratio(X, y, l1=0.1)
-    with pytest.raises(ValueError, match=r"l1=0\.1"):
-        model.summary()
+    raises(ValueError, r"l1=0\.1", model.summary)
 
 
 def averages(model, X, changed=None):
@@ -333,23 +329,20 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(family, link):
         fit_ratio(MADE.X, MADE.y, offset=known[:, :2], family=family)
 
 
-@pytest.mark.parametrize(
-    ("family", "loglik", "coef"),
-    [
-        ("cumulative", -293.035841318, [
-            -1.79064977011, 0.517125807749, 2.10658197918,
-            -0.571083741031, 0.408677074182, -0.852557615993]),
-        ("stopping", -287.15177928, [
-            -1.62457589194, 0.188047336731, 1.05927083063,
-            -0.491293718061, 0.32821712469, -0.768399961988]),
-        ("backward", -290.021611158, [
-            -1.15131626241, 0.856221733309, 1.82893227701,
-            -0.474617126385, 0.371994467787, -0.554294895702]),
-        ("adjacent", -286.245172413, [
-            -0.999114408931, 0.524525965797, 0.817395248225,
-            -0.353629090507, 0.263561451897, -0.479979438283]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("family", "loglik", "coef"), [
+    ("cumulative", -293.035841318, [
+        -1.79064977011, 0.517125807749, 2.10658197918,
+        -0.571083741031, 0.408677074182, -0.852557615993]),
+    ("stopping", -287.15177928, [
+        -1.62457589194, 0.188047336731, 1.05927083063,
+        -0.491293718061, 0.32821712469, -0.768399961988]),
+    ("backward", -290.021611158, [
+        -1.15131626241, 0.856221733309, 1.82893227701,
+        -0.474617126385, 0.371994467787, -0.554294895702]),
+    ("adjacent", -286.245172413, [
+        -0.999114408931, 0.524525965797, 0.817395248225,
+        -0.353629090507, 0.263561451897, -0.479979438283]),
+])  # fmt: skip
 def test_offsets_by_threshold_agree_with_vglm(family, loglik, coef):
     """The figures are those that tests/reference/offsets.R prints."""
     options = {"offset": np.outer(MADE.offset, [1, -0.5, 0.25]), "tol": 1e-9}
@@ -372,8 +365,7 @@ def test_ridge_balances_the_scores(family, link):
     P = model.predict_proba(MADE.X, offset=MADE.offset)
     loglik = MADE.weight @ np.log(P[np.arange(120), MADE.y])
     assert model.loglik == pytest.approx(loglik)
-    with pytest.raises(ValueError, match=r"l2=0\.05"):
-        model.summary()
+    raises(ValueError, r"l2=0\.05", model.summary)
 
 
 @families

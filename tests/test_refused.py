@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 from ordinal import comparison, kernels, metrics, plot, preprocessing
@@ -127,8 +127,7 @@ REFUSED = [  # (call, error, message)
 
 @pytest.mark.parametrize(("call", "error", "message"), REFUSED)
 def test_calls_that_the_fuzzer_found(call, error, message):
-    with pytest.raises(error, match=message):
-        call()
+    raises(error, message, call)
 
 
 def test_what_is_near_is_taken():
@@ -144,15 +143,13 @@ def test_what_is_near_is_taken():
 @pytest.mark.parametrize("empty", [np.zeros(0), np.zeros((0, 3, 2)), np.array(None)])
 def test_kernels_of_no_matrix(empty):
     for kernel in (kernels.Linear(), kernels.RBF(1.0), kernels.Pearson()):
-        with pytest.raises((TypeError, ValueError), match="X must"):
-            kernel(X, empty)
+        raises((TypeError, ValueError), "X must", kernel, X, empty)
 
 
 def test_load_closes_no_descriptor():
     read, write = os.pipe()
     with contextlib.closing(os.fdopen(write, "wb")):
-        with pytest.raises(TypeError, match="path must be a path, got "):
-            ordinal.load(read)
+        raises(TypeError, "path must be a path, got ", ordinal.load, read)
         os.close(read)  # raises OSError if it was closed before
 
 
@@ -196,8 +193,7 @@ def test_a_memoryview_is_no_list():
     for view in (memoryview(np.eye(2)), memoryview(np.ones(2, np.longdouble))):
         with pytest.raises(ValueError, match=r"^categorical must be .*got <memory"):
             preprocessing.TablePreprocessor(categorical=view)
-        with pytest.raises(ValueError, match=r"^C must be .*got <memory"):
-            Grid(C=view)
+        raises(ValueError, r"^C must be .*got <memory", Grid, C=view)
         with pytest.raises(TypeError, match=r"^scores must be .*got <memory"):
             comparison.win_draw_loss(view)
         with pytest.raises(TypeError, match=r"^points must be .*got <memory"):

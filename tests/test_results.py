@@ -109,13 +109,10 @@ def test_blocks_of_the_results_have_the_layout_that_their_scripts_print(number, 
 
 
 @pytest.mark.slow("runs a benchmark of every page")
-@pytest.mark.parametrize(
-    ("command", "module"),
-    [
-        ("pictures_of_papers.py --figures gpor_likelihood", "matplotlib"),
-        ("gpor.py --sets diabetes --methods MAP", ""),
-    ],
-)
+@pytest.mark.parametrize(("command", "module"), [
+    ("pictures_of_papers.py --figures gpor_likelihood", "matplotlib"),
+    ("gpor.py --sets diabetes --methods MAP", ""),
+])  # fmt: skip
 def test_rows_of_the_results_are_those_that_a_command_prints(command, module):
     """What takes seconds. Rows of the page may lack the last cells."""
     if module:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from internals import BY_ROW, methods
 from sklearn.tree import DecisionTreeClassifier
+from strategies import raises
 
 import ordinal
 import ordinal.sklearn
@@ -103,8 +104,7 @@ def test_each_argument_of_every_door_warns_once_at_the_caller(door):
     call, arguments = DOORS[door]
     for argument in arguments:
         for order in (None, np.argsort(X.index)):
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
+            with warnings.catch_warnings(record=True, action="always") as caught:
                 called(call, argument, order)
             said = [w for w in caught if "in another order" in str(w.message)]
             assert [w.filename for w in said] == [__file__] * (order is not None)
@@ -118,8 +118,7 @@ def test_each_argument_of_every_method_is_looked_at_before_any_work(known):
         warnings.filterwarnings("error", message=".* in another order")
         for argument in ["y", *(name for name in BY_ROW if name in parameters)]:
             name = f"^{argument}.* has the index of X in another order"
-            with pytest.raises(UserWarning, match=name):
-                called(known.fit, argument, np.argsort(X.index))
+            raises(UserWarning, name, called, known.fit, argument, np.argsort(X.index))
 
 
 def scores():
@@ -152,8 +151,7 @@ def test_each_argument_of_a_metric_is_looked_at(name, arguments):
 
 
 def test_no_warning_where_an_index_says_nothing():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         for index in (range(100, 140), X.index):
             ordinal.fit_pom(X, pd.Series(Y, index), l2=1.0)
         ordinal.fit_pom(X, pd.Series(Y, X.index).sort_index().to_numpy(), l2=1.0)
@@ -177,7 +175,6 @@ def test_the_ends_of_intervals_are_looked_at():
     for call in (ordinal.fit_pom, ESTIMATOR.score, ordinal.sklearn.POM(l2=1.0).fit):
         with pytest.warns(UserWarning, match="upper has the index of X in another"):
             call(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         ordinal.fit_pom(X.iloc[rows], y)
         ordinal.fit_pom(X, y[:])  # of which nobody knows which rows they are

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn import metrics as other
 from sklearn.model_selection import cross_val_score
-from strategies import sample
+from strategies import raises, sample
 
 import ordinal
 from ordinal import metrics
@@ -33,20 +33,17 @@ def folds_without_a_rank():
     return [(np.setdiff1d(rows, test), test) for test in tests]
 
 
-@pytest.mark.parametrize(
-    "scoring",
-    [
-        other.cohen_kappa_score,
-        other.balanced_accuracy_score,
-        partial(other.cohen_kappa_score, weights="quadratic"),
-        partial(partial(other.f1_score, average="macro"), zero_division=0.0),
-        metrics.kappa,
-        partial(metrics.kappa, weights="linear"),
-        metrics.c_index,
-        scorer("kappa"),
-        "kappa",
-    ],
-)
+@pytest.mark.parametrize("scoring", [
+    other.cohen_kappa_score,
+    other.balanced_accuracy_score,
+    partial(other.cohen_kappa_score, weights="quadratic"),
+    partial(partial(other.f1_score, average="macro"), zero_division=0.0),
+    metrics.kappa,
+    partial(metrics.kappa, weights="linear"),
+    metrics.c_index,
+    scorer("kappa"),
+    "kappa",
+])  # fmt: skip
 def test_a_gain_by_any_name_chooses_the_better_penalty(scoring):
     found = SEARCH(scoring=scoring)
     assert found.greater_is_better
@@ -83,8 +80,7 @@ def test_a_function_of_the_caller_needs_a_direction():
     )
     for call in calls:
         for unknown in (hits, other.matthews_corrcoef):
-            with pytest.raises(ValueError, match="greater_is_better must be given"):
-                call(scoring=unknown)
+            raises(ValueError, "greater_is_better must be given", call, scoring=unknown)
         call(scoring=hits, greater_is_better=True)
         with pytest.raises(ValueError, match="contradicts 'mae'"):
             call(scoring="mae", greater_is_better=True)
@@ -114,10 +110,8 @@ def test_a_partial_of_a_metric_is_weighted_and_named_by_its_options():
     labels = model.predict(X[test])
     value = linear(Y[test], labels, labels=model.classes, sample_weight=weight[test])
     assert found.others[name][0, 0] == pytest.approx(value, abs=1e-12)
-    with pytest.raises(ValueError, match="different metrics"):
-        SEARCH(scoring=("kappa", "kappa"))
-    with pytest.raises(ValueError, match="got 'qwk'; did you mean 'kappa'"):
-        SEARCH(scoring="qwk")
+    raises(ValueError, "different metrics", SEARCH, scoring=("kappa", "kappa"))
+    raises(ValueError, "got 'qwk'; did you mean 'kappa'", SEARCH, scoring="qwk")
 
 
 def test_no_winner_without_a_finite_mean():
@@ -140,8 +134,7 @@ def test_no_winner_without_a_finite_mean():
     assert "only test rows there have the label 3." in text
     with pytest.raises(ValueError, match=r"none is best.* fold 2 of 3 .* the label 3"):
         result.best  # noqa: B018
-    with pytest.raises(ValueError, match="none is best"):
-        result.plot()
+    raises(ValueError, "none is best", result.plot)
     assert result.refit("pom").classes.tolist() == [0, 1, 2, 3]
 
 
@@ -208,8 +201,7 @@ def test_weights_of_classes_that_a_fold_lacks():
         lambda: POM(class_weight={"3": 1.0}).fit(OF_RARE, RARE),
         lambda: POM(class_weight={7: 1.0}, classes=[0, 1, 2, 3]).fit(OF_RARE, RARE),
     ):
-        with pytest.raises(ValueError, match="class_weight names"):
-            call()
+        raises(ValueError, "class_weight names", call)
     assert_array_equal(
         POM(class_weight=weights, classes=range(4)).fit(X, Y).predict(X),
         POM(class_weight={0: 1.0, 1: 2.0, 2: 1.0}).fit(X, Y).predict(X),
@@ -259,8 +251,7 @@ def test_rules_without_probabilities():
     assert ordinal.compare(X, Y, methods={"it": fit}, cv=2).rules["mae"] == ["share"]
     with pytest.raises(ValueError, match="rule='mode' needs probabilities: leave out"):
         ordinal.select(fit, X, Y, rule="mode", **search)
-    with pytest.raises(ValueError, match="rule must be one of 'own', 'mode'"):
-        SEARCH(rule="threshold")
+    raises(ValueError, "rule must be one of 'own', 'mode'", SEARCH, rule="threshold")
 
 
 def test_the_command_takes_a_rule(tmp_path, capsys):
@@ -299,5 +290,4 @@ def test_a_fold_without_weight_is_named_at_every_door(door, side):
     w = np.ones(len(Y))
     w[halves[side == "test"]] = 0
     message = f"sample_weight is 0 for all {side} rows of fold 0 of (cv|outer)"
-    with pytest.raises(ValueError, match=message):
-        DOORS[door](cv, w)
+    raises(ValueError, message, DOORS[door], cv, w)

@@ -27,7 +27,7 @@ from internals import Line
 from numpy.testing import assert_allclose, assert_array_equal
 from processes import Terminal
 from scipy.sparse import csr_matrix
-from strategies import at_most, sample, slow
+from strategies import at_most, raises, sample, slow
 
 import ordinal
 from ordinal import metrics
@@ -89,8 +89,7 @@ def plain(fit, points, splits, metric, **options):
     for i, point in enumerate(points):
         for k, (train, test) in enumerate(splits):
             s = Standardizer.fit(X[train])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 model = fit(
                     s.transform(X[train]), y[train], n_threads=1, **point, **options
                 )
@@ -107,13 +106,10 @@ def same(a, b):
     assert (a.best, a.one_se) == (b.best, b.one_se)
 
 
-@pytest.mark.parametrize(
-    "fit",
-    [
-        ordinal.fit_svorim, ordinal.fit_npsvor, ADMM,
-        *slow(*SVOR[1:]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("fit", [
+    ordinal.fit_svorim, ordinal.fit_npsvor, ADMM,
+    *slow(*SVOR[1:]),
+])  # fmt: skip
 def test_scores_are_those_of_separate_fits(fit):
     found = select(fit, X, y, search=GRID, tol=1e-5, rng=7)
     splits = stratified_kfold(y, rng=7)
@@ -148,8 +144,7 @@ def test_refit_is_the_fit_of_all_rows_on_raw_features():
     chosen = simple.points[simple.one_se]
     assert simple.model.model.C == chosen["C"]
     none = select(ordinal.fit_svorim, X, y, search=GRID, refit=False)
-    with pytest.raises(ValueError, match="refit=False"):
-        none.predict(X)
+    raises(ValueError, "refit=False", none.predict, X)
 
 
 def test_sparse_rows_are_not_standardised():
@@ -249,8 +244,7 @@ def test_links_are_calibrated_for_the_refit_and_for_scores_that_need_them(wrap):
     _, found = counted(True)
     assert found.predict_proba(X).shape == (90, 4)
     _, without = counted(False)
-    with pytest.raises(ValueError, match="probability=True"):
-        without.predict_proba(X)
+    raises(ValueError, "probability=True", without.predict_proba, X)
 
 
 def test_a_function_that_asks_for_probabilities():
@@ -410,8 +404,7 @@ def test_gamma_range_spans_the_kernel_of_near_rows():
     q = np.quantile(square, 0.05)
     assert_allclose(np.exp(-low * q), 0.999, atol=2e-4)
     assert_allclose(np.exp(-high * q), 0.15, atol=0.02)
-    with pytest.raises(ValueError, match="two different rows"):
-        gamma_range([[1.0, 2.0]] * 3)
+    raises(ValueError, "two different rows", gamma_range, [[1.0, 2.0]] * 3)
 
 
 def test_points_that_were_tried_are_not_tried_again():
@@ -644,8 +637,7 @@ def test_a_store_knows_what_a_result_depends_on(tmp_path):
         more = files(**change)
         assert more > n
         n = more
-    with pytest.raises(TypeError, match="store"):
-        files(scoring=lambda a, b: 0.0, greater_is_better=False)
+    raises(TypeError, "store", files, scoring=lambda a, b: 0.0, greater_is_better=False)
 
 
 def test_a_store_serves_whichever_metric_decides(tmp_path):
@@ -1035,79 +1027,68 @@ def test_a_splitter_is_given_the_numbers_of_sparse_rows():
     assert_array_equal(seen[0], np.arange(90)[:, None])
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"outer": 0}, ValueError, "outer must be a positive integer"),
-        ({"outer": []}, ValueError, "outer must hold at least one split"),
-        ({"outer": "many"}, TypeError, "outer must be a number, splits"),
-        ({"outer": [([0, 1], [1])]}, ValueError, r"outer\[0\] trains on row 1"),
-        ({"cv": [([0, 1], [2])]}, TypeError, "cv must be a number of folds or an obj"),
-        ({"choose": "worst"}, ValueError, "choose must be one of"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"outer": 0}, ValueError, "outer must be a positive integer"),
+    ({"outer": []}, ValueError, "outer must hold at least one split"),
+    ({"outer": "many"}, TypeError, "outer must be a number, splits"),
+    ({"outer": [([0, 1], [1])]}, ValueError, r"outer\[0\] trains on row 1"),
+    ({"cv": [([0, 1], [2])]}, TypeError, "cv must be a number of folds or an obj"),
+    ({"choose": "worst"}, ValueError, "choose must be one of"),
+], ids=str)  # fmt: skip
 def test_bad_arguments_of_nested(options, error, message):
     with pytest.raises(error, match=message):
         nested(ordinal.fit_svorim, X, y, **{"search": GRID, **options})
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"search": Grid(shape=[1])}, TypeError, "unexpected keyword argument 'shape'"),
-        ({"tolerance": 1}, TypeError, "argument 'tolerance'; did you mean tol="),
-        ({"C": 1.0}, ValueError, "C must not be both tuned"),
-        ({"scoring": "balanced_accuracy"}, ValueError, "as a function, .*accuracy_sco"),
-        ({"scoring": 3}, TypeError, "name or a callable"),
-        ({"scoring": ("mae", "mae")}, ValueError, "different metrics"),
-        ({"scoring": "mae", "greater_is_better": True}, ValueError, "contradicts"),
-        ({"cv": 1}, ValueError, "cv must be 2 to the number of rows"),
-        ({"cv": []}, ValueError, "cv must hold at least one split"),
-        ({"cv": 2.5}, TypeError, "cv must be a number, splits .* got 2.5"),
-        ({"sample_weight": [1.0]}, ValueError, "sample_weight"),
-        ({"cv": [([0, 1], [1, 2])]}, ValueError, "trains on row 1"),
-        ({"cv": [([0, 1], [90])]}, ValueError, "outside 0 to 89"),
-        ({"cv": [([0.5], [1])]}, ValueError, "vectors of row numbers"),
-        ({"cv": [([0], [1], [2])]}, ValueError, "train_idx, test_idx"),
-        ({"refit": "all"}, ValueError, "refit must be"),
-        ({"progress": -1}, ValueError, "progress must be"),
-        ({"halving": 1}, ValueError, "halving must be"),
-        ({"n_iter": 0}, ValueError, "n_iter must be"),
-        ({"n_iter": 2, "search": CoarseToFine()}, ValueError, "n_iter draws points"),
-        ({"search": [1]}, TypeError, "search must be a dict"),
-        ({"search": {1: [2]}}, TypeError, "names of parameters"),
-        ({"executor": 3}, TypeError, "submit"),
-        ({"kernel": "precomputed"}, ValueError, "precomputed"),
-        ({"n_threads": 0}, ValueError, "n_threads"),
-        ({"rng": -1}, ValueError, "rng"),
-        ({"fit": "svorin", "search": None}, ValueError, "did you mean 'svorim'"),
-        ({"fit": "fit_svorim", "search": None}, ValueError, "did you mean 'svorim'"),
-        ({"fit": 3, "search": None}, TypeError, "name of a method"),
-        ({"fit": fit_constant, "search": None}, TypeError, "search must be given"),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"search": Grid(shape=[1])}, TypeError, "unexpected keyword argument 'shape'"),
+    ({"tolerance": 1}, TypeError, "argument 'tolerance'; did you mean tol="),
+    ({"C": 1.0}, ValueError, "C must not be both tuned"),
+    ({"scoring": "balanced_accuracy"}, ValueError, "as a function, .*accuracy_sco"),
+    ({"scoring": 3}, TypeError, "name or a callable"),
+    ({"scoring": ("mae", "mae")}, ValueError, "different metrics"),
+    ({"scoring": "mae", "greater_is_better": True}, ValueError, "contradicts"),
+    ({"cv": 1}, ValueError, "cv must be 2 to the number of rows"),
+    ({"cv": []}, ValueError, "cv must hold at least one split"),
+    ({"cv": 2.5}, TypeError, "cv must be a number, splits .* got 2.5"),
+    ({"sample_weight": [1.0]}, ValueError, "sample_weight"),
+    ({"cv": [([0, 1], [1, 2])]}, ValueError, "trains on row 1"),
+    ({"cv": [([0, 1], [90])]}, ValueError, "outside 0 to 89"),
+    ({"cv": [([0.5], [1])]}, ValueError, "vectors of row numbers"),
+    ({"cv": [([0], [1], [2])]}, ValueError, "train_idx, test_idx"),
+    ({"refit": "all"}, ValueError, "refit must be"),
+    ({"progress": -1}, ValueError, "progress must be"),
+    ({"halving": 1}, ValueError, "halving must be"),
+    ({"n_iter": 0}, ValueError, "n_iter must be"),
+    ({"n_iter": 2, "search": CoarseToFine()}, ValueError, "n_iter draws points"),
+    ({"search": [1]}, TypeError, "search must be a dict"),
+    ({"search": {1: [2]}}, TypeError, "names of parameters"),
+    ({"executor": 3}, TypeError, "submit"),
+    ({"kernel": "precomputed"}, ValueError, "precomputed"),
+    ({"n_threads": 0}, ValueError, "n_threads"),
+    ({"rng": -1}, ValueError, "rng"),
+    ({"fit": "svorin", "search": None}, ValueError, "did you mean 'svorim'"),
+    ({"fit": "fit_svorim", "search": None}, ValueError, "did you mean 'svorim'"),
+    ({"fit": 3, "search": None}, TypeError, "name of a method"),
+    ({"fit": fit_constant, "search": None}, TypeError, "search must be given"),
+])  # fmt: skip
 def test_bad_arguments(options, error, message):
     with pytest.raises(error, match=message):
         select(**{"fit": ordinal.fit_svorim, "X": X, "y": y, "search": GRID, **options})
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Grid(), "at least one argument"),
-        (lambda: Grid(C=[]), "at least one value"),
-        (lambda: Grid(C=1.0), "sequence"),
-        (lambda: Grid(kernel="rbf"), "sequence"),
-        (lambda: UniformDesign(C=(0.0, 1.0)), "positive"),
-        (lambda: UniformDesign(others={"u": (2.0, 1.0)}), "u must be"),
-        (lambda: UniformDesign(n_points=(13, 8)), "odd"),
-        (lambda: gamma_range([[1.0], [2.0]], quantile=1.0), "quantile"),
-    ],
-)
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: Grid(), "at least one argument"),
+    (lambda: Grid(C=[]), "at least one value"),
+    (lambda: Grid(C=1.0), "sequence"),
+    (lambda: Grid(kernel="rbf"), "sequence"),
+    (lambda: UniformDesign(C=(0.0, 1.0)), "positive"),
+    (lambda: UniformDesign(others={"u": (2.0, 1.0)}), "u must be"),
+    (lambda: UniformDesign(n_points=(13, 8)), "odd"),
+    (lambda: gamma_range([[1.0], [2.0]], quantile=1.0), "quantile"),
+])  # fmt: skip
 def test_bad_searches(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    raises(ValueError, message, call)
 
 
 class SplitterClass:
@@ -1124,5 +1105,4 @@ def test_what_has_a_split_and_is_no_splitter_is_refused(cv):
         lambda: nested(ordinal.fit_pom, X, y, search=grid, cv=cv),
         lambda: ordinal.compare(X, y, methods=["pom"], cv=cv),
     ):
-        with pytest.raises(TypeError, match=r"^\w+ must be a number.* split method"):
-            call()
+        raises(TypeError, r"^\w+ must be a number.* split method", call)

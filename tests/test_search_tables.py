@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from registry import FITS, registered
 from scipy.sparse import csr_array
 from sources import Cut, mapped
-from strategies import sample, slow
+from strategies import raises, sample, slow
 from test_table_preprocessor import wines
 
 import ordinal
@@ -77,15 +77,11 @@ def test_fits_see_the_table_as_it_is(found):
     assert 9 < found.model.breakpoints[0].mean() < 11
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        as_polars(FRAME),
-        FRAME.astype({"colour": "category", "sweet": "boolean", "alcohol": "Float64"}),
-        FRAME.astype({"acid": object}),
-    ],
-    ids=["polars", "categories", "objects"],
-)
+@pytest.mark.parametrize("table", [
+    as_polars(FRAME),
+    FRAME.astype({"colour": "category", "sweet": "boolean", "alcohol": "Float64"}),
+    FRAME.astype({"acid": object}),
+], ids=["polars", "categories", "objects"])  # fmt: skip
 def test_tables_of_any_kind_are_one(found, table):
     again = select(ordinal.fit_xofm, table, Y, **XOFM)
     assert_array_equal(again.scores, found.scores)
@@ -186,22 +182,15 @@ def test_blocks_and_maps_are_standardised_as_in_a_search(tmp_path):
         assert f.tobytes() == g.tobytes()
 
 
-@pytest.mark.parametrize(
-    ("X", "options", "error", "message"),
-    [
-        (FRAME, {"preprocess": True}, TypeError, "preprocess must be a TablePreproc"),
-        (
-            FRAME[["acid"]], {"kernel": "precomputed"}, ValueError,
-            "kernel must not be 'precomputed' where preprocess is given",
-        ),
-        (
-            FRAME[["acid"]], {"kernel": kernels.Precomputed()}, ValueError,
-            "kernel must not be 'precomputed' where preprocess is given",
-        ),
-        ("y ~ acid", {}, TypeError, "X must not be a formula where preprocess is"),
-        (csr_array(np.eye(80)), {}, TypeError, "X is sparse, and the result would not"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("X", "options", "error", "message"), [
+    (FRAME, {"preprocess": True}, TypeError, "preprocess must be a TablePreproc"),
+    (FRAME[["acid"]], {"kernel": "precomputed"}, ValueError,
+     "kernel must not be 'precomputed' where preprocess is given"),
+    (FRAME[["acid"]], {"kernel": kernels.Precomputed()}, ValueError,
+     "kernel must not be 'precomputed' where preprocess is given"),
+    ("y ~ acid", {}, TypeError, "X must not be a formula where preprocess is"),
+    (csr_array(np.eye(80)), {}, TypeError, "X is sparse, and the result would not"),
+])  # fmt: skip
 def test_what_cannot_be_preprocessed_is_refused(X, options, error, message):
     with pytest.raises(error, match=f"^{message}"):
         ordinal.fit_svorim(X, Y, **{"preprocess": Standardizer, **options})
@@ -280,34 +269,23 @@ def test_a_function_of_the_callers_is_given_columns_where_there_are_words():
     assert found.model.feature_names == ("acid", "alcohol")
 
 
-@pytest.mark.parametrize(
-    ("fit", "options", "error", "message"),
-    [
-        (
-            ordinal.fit_svorim, {"standardize": True}, ValueError,
-            "X holds categories in 'colour', 'size' and missing values in 'alcohol', "
-            "'colour', and standardising takes only finite numbers: pass preprocess=",
-        ),
-        (
-            ordinal.fit_gpor, {"standardize": False}, ValueError,
-            "X holds categories in .*, and fit_gpor takes only finite numbers",
-        ),
-        (
-            ordinal.fit_xofm, {"standardize": True}, ValueError,
-            "X holds .*, and standardising takes",
-        ),
-        (ordinal.fit_xofm, {"standardize": 1}, ValueError, "standardize must be True"),
-        (ordinal.fit_svorim, {"preprocess": True}, TypeError, "preprocess must be a T"),
-        (
-            ordinal.fit_svorim,
-            {"preprocess": TablePreprocessor(), "standardize": True}, ValueError,
-            "standardize must be left out where preprocess is a",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("fit", "options", "error", "message"), [
+    (
+        ordinal.fit_svorim, {"standardize": True}, ValueError,
+        "X holds categories in 'colour', 'size' and missing values in 'alcohol', "
+        "'colour', and standardising takes only finite numbers: pass preprocess=",
+    ),
+    (ordinal.fit_gpor, {"standardize": False}, ValueError,
+     "X holds categories in .*, and fit_gpor takes only finite numbers"),
+    (ordinal.fit_xofm, {"standardize": True}, ValueError,
+     "X holds .*, and standardising takes"),
+    (ordinal.fit_xofm, {"standardize": 1}, ValueError, "standardize must be True"),
+    (ordinal.fit_svorim, {"preprocess": True}, TypeError, "preprocess must be a T"),
+    (ordinal.fit_svorim, {"preprocess": TablePreprocessor(), "standardize": True},
+     ValueError, "standardize must be left out where preprocess is a"),
+])  # fmt: skip
 def test_an_error_says_which_column_needs_what(fit, options, error, message):
-    with pytest.raises(error, match=f"^{message}"):
-        select(fit, FRAME, Y, search=TAU, **options)
+    raises(error, f"^{message}", select, fit, FRAME, Y, search=TAU, **options)
 
 
 @pytest.mark.parametrize("fit", ["svorim", ordinal.fit_pom, words_or_numbers])

@@ -5,6 +5,7 @@ of its axes."""
 import numpy as np
 import pytest
 from numpy import int32, zeros
+from strategies import raises
 
 from ordinal._solvers import (
     _cumulative,
@@ -93,37 +94,32 @@ def test_shorter_arrays_are_refused(name):
                 continue
             less = np.ascontiguousarray(np.delete(array, -1, axis))
             bad = [less if i == k else other for k, other in enumerate(good)]
-            with pytest.raises(ValueError, match="inconsistent array shapes"):
-                call(*bad)
+            raises(ValueError, "inconsistent array shapes", call, *bad)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: _ordinal_probit.loss(zeros(3), ones(3), ranks + 1, zeros(2), gap,
-                                      zeros((3, 3)), 1), "no such rank"),
-        (lambda: _ordinal_probit.loss(zeros(3), ones(3), ranks - 1, zeros(2), gap,
-                                      zeros((3, 3)), 1), "no such rank"),
-        (lambda: _cumulative.row_terms(5, *ones((3, 3)), zeros((6, 3)), 1),
-         "no such link"),
-        (lambda: _cumulative.row_terms(-1, *ones((3, 3)), zeros((6, 3)), 1),
-         "no such link"),
-        (lambda: _pair_descent.descend(
-            square, zeros(1, int32), np.full(1, 2, int32), 1.0, 1.0, 0.0, 1, zeros(3),
-            zeros(2), zeros((1, 3))), "features that are not there"),
-        (lambda: _gp_products.scaled(square, ones(3), -1, 3, zeros((3, 3)), 1),
-         "inconsistent array shapes"),
-        (lambda: _gp_products.scaled(square, ones(3), 0, 4, zeros((3, 3)), 1),
-         "inconsistent array shapes"),
-        (lambda: _gp_products.scaled(square, ones(3), 2, 1, zeros((3, 3)), 1),
-         "inconsistent array shapes"),
-        (lambda: _kernel_values.rbf(zeros((2, 3)), zeros(2), zeros(3), 1.0,
-                                    zeros((2, 6))[:, ::2]), "inconsistent"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: _ordinal_probit.loss(zeros(3), ones(3), ranks + 1, zeros(2), gap,
+                                  zeros((3, 3)), 1), "no such rank"),
+    (lambda: _ordinal_probit.loss(zeros(3), ones(3), ranks - 1, zeros(2), gap,
+                                  zeros((3, 3)), 1), "no such rank"),
+    (lambda: _cumulative.row_terms(5, *ones((3, 3)), zeros((6, 3)), 1),
+     "no such link"),
+    (lambda: _cumulative.row_terms(-1, *ones((3, 3)), zeros((6, 3)), 1),
+     "no such link"),
+    (lambda: _pair_descent.descend(
+        square, zeros(1, int32), np.full(1, 2, int32), 1.0, 1.0, 0.0, 1, zeros(3),
+        zeros(2), zeros((1, 3))), "features that are not there"),
+    (lambda: _gp_products.scaled(square, ones(3), -1, 3, zeros((3, 3)), 1),
+     "inconsistent array shapes"),
+    (lambda: _gp_products.scaled(square, ones(3), 0, 4, zeros((3, 3)), 1),
+     "inconsistent array shapes"),
+    (lambda: _gp_products.scaled(square, ones(3), 2, 1, zeros((3, 3)), 1),
+     "inconsistent array shapes"),
+    (lambda: _kernel_values.rbf(zeros((2, 3)), zeros(2), zeros(3), 1.0,
+                                zeros((2, 6))[:, ::2]), "inconsistent"),
+])  # fmt: skip
 def test_places_that_are_none_are_refused(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
+    raises(ValueError, message, call)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
-from strategies import at_most, sample, slow
+from strategies import at_most, raises, sample, slow
 
 import ordinal
 import ordinal.sklearn as estimators
@@ -125,8 +125,7 @@ def test_parameters_are_the_arguments_of_the_fit(method):
             assert parameter.default is own[name].default
             assert parameter.annotation == own[name].annotation
     assert estimator().get_params() == {n: p.default for n, p in given.items()}
-    with pytest.raises(TypeError, match="unexpected keyword argument 'Cost'"):
-        estimator(Cost=1)
+    raises(TypeError, "unexpected keyword argument 'Cost'", estimator, Cost=1)
     for name in given:  # described, those too that a fit leaves to another's page
         described = rf"(^|, ){name}(,.*)? : " if name != "e_rel" else "e_rel : "
         assert any(
@@ -364,8 +363,7 @@ def test_pom_leaves_rows_out_that_lack_values_if_asked_to():
     with pytest.raises(ValueError, match=r"X lacks .* row 3, in column 'size': fill"):
         estimator.predict(X)
     rows = X[["size"]].to_numpy()
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        POM(classes=WORDS).fit(rows, y)
+    raises(ValueError, "Input X contains NaN", POM(classes=WORDS).fit, rows, y)
     numbers = POM(classes=WORDS, missing="drop").fit(rows, y)
     assert_array_equal(numbers.predict(rows[known]).shape, (known.sum(),))
 
@@ -390,8 +388,7 @@ def test_scorers_are_the_metrics_with_a_sign(name):
 def test_scorers_of_probabilities_say_how_an_estimator_has_them(wrap):
     X, y = sample(30, 3)
     message = r"^rps needs predict_proba, which this SVORIM does not have: pass probab"
-    with pytest.raises(AttributeError, match=message):
-        scorer("rps")(wrap(SVORIM()).fit(X, y), X, y)
+    raises(AttributeError, message, scorer("rps"), wrap(SVORIM()).fit(X, y), X, y)
     message = r"^log_loss needs predict_proba, which this LinearSVC does not have: choo"
     with pytest.raises(AttributeError, match=message):
         scorer("log_loss")(wrap(LinearSVC()).fit(X, y), X, y)
@@ -406,8 +403,7 @@ def test_a_decomposition_refuses_a_rule_cost_and_scoring_when_it_is_fitted():
 def test_scorers_have_a_name_and_the_page_lists_every_estimator():
     assert repr(scorer("rps")) == "scorer('rps')"
     assert repr(pickle.loads(pickle.dumps(scorer("mae")))) == "scorer('mae')"
-    with pytest.raises(ValueError, match="scoring must be one of 'mze', 'mae'"):
-        scorer("precision")
+    raises(ValueError, "scoring must be one of 'mze', 'mae'", scorer, "precision")
     page = (Path(__file__).parent.parent / "docs/sklearn.md").read_text()
     names = [method.estimator for method in methods()]
     (listed,) = re.findall(r"^The estimators are (.*?)\. ", page, re.S | re.M)
@@ -497,5 +493,4 @@ def test_messages_name_what_the_caller_of_an_estimator_can_do():
         estimators.CLMM().fit(X, y)
     with pytest.raises(TypeError, match=r"parameter of the estimator, POM\(rule="):
         POM().fit(X, y).predict(X, rule="median")
-    with pytest.raises(TypeError, match="regressor"):
-        scorer("mae")(LinearRegression().fit(X, y), X, y)
+    raises(TypeError, "regressor", scorer("mae"), LinearRegression().fit(X, y), X, y)

@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from strategies import sample, slow
+from strategies import raises, sample, slow
 
 import ordinal
 import ordinal.sklearn as estimators
@@ -187,8 +187,7 @@ def test_a_rank_encoder_needs_the_order():
     assert_array_equal(encoder.transform([10, 7]), [2, 1])
     with pytest.raises(ValueError, match=r"y holds 3 in row 0, .* classes_=\[2, 7, 10"):
         encoder.transform([3])
-    with pytest.raises(ValueError, match="ranks holds 3 in row 1"):
-        encoder.inverse_transform([0, 3])
+    raises(ValueError, "ranks holds 3 in row 1", encoder.inverse_transform, [0, 3])
     assert sklearn.base.clone(RankEncoder(WORDS)).classes is not None
 
 
@@ -210,8 +209,7 @@ LOSE = {
 @pytest.mark.parametrize("tool", LOSE)
 def test_a_lost_order_is_an_error_that_says_what_to_pass(tool):
     message = r"by the alphabet loses their order: .*pass classes=\[1, 2, 0\]"
-    with pytest.raises(ValueError, match=message):
-        LOSE[tool](svorim(WORDS)).fit(X, WORDS[Y])
+    raises(ValueError, message, LOSE[tool](svorim(WORDS)).fit, X, WORDS[Y])
     with pytest.raises(ValueError, match=message):
         cross_val_predict(svorim(WORDS), X, WORDS[Y], cv=3, method="predict_proba")
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import CHUNK, ChunkedProblem, Moments, Problem
 from sources import Cut, mapped
+from strategies import raises
 
 import ordinal
 from ordinal._model.preparation import make_kernel
@@ -132,23 +133,20 @@ def with_nan(X, y):
     return X, y
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        (lambda X, y: (X[:, :2], y), ValueError, "X has 2 features"),
-        (with_nan, ValueError, "first bad row is 4, with nan in column 1"),
-        (lambda X, y: (X, np.where(y == 1, 9, y)), ValueError, "y holds 9 in row 1"),
-        (lambda X, y: (X, y[:-1]), ValueError, r"y has shape \(9,\), expected \(10,\)"),
-        (lambda X, y: (X, np.where(y == 1, "a", "b")), ValueError,
-         "y holds 'b' in row 0"),
-        (lambda X, y: (X, y, y), ValueError, "all blocks must have weights, or none"),
-        (lambda X, y: (X,), ValueError, "needs blocks"),
-        (lambda X, y: (X.astype(str), y), TypeError, "X must hold real numbers"),
-        (lambda X, y: (scipy.sparse.csr_array(X), y), TypeError,
-         "sparse in all blocks"),
-        (lambda X, y: (X[:0], y[:0]), ValueError, "non-empty"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "error", "message"), [
+    (lambda X, y: (X[:, :2], y), ValueError, "X has 2 features"),
+    (with_nan, ValueError, "first bad row is 4, with nan in column 1"),
+    (lambda X, y: (X, np.where(y == 1, 9, y)), ValueError, "y holds 9 in row 1"),
+    (lambda X, y: (X, y[:-1]), ValueError, r"y has shape \(9,\), expected \(10,\)"),
+    (lambda X, y: (X, np.where(y == 1, "a", "b")), ValueError,
+     "y holds 'b' in row 0"),
+    (lambda X, y: (X, y, y), ValueError, "all blocks must have weights, or none"),
+    (lambda X, y: (X,), ValueError, "needs blocks"),
+    (lambda X, y: (X.astype(str), y), TypeError, "X must hold real numbers"),
+    (lambda X, y: (scipy.sparse.csr_array(X), y), TypeError,
+     "sparse in all blocks"),
+    (lambda X, y: (X[:0], y[:0]), ValueError, "non-empty"),
+])  # fmt: skip
 def test_a_bad_block_is_named_and_nothing_is_left_open(change, error, message):
     source = bad_block(change)
     with pytest.raises(error, match=f"block 69, whose row 0 is row 690 .*{message}"):
@@ -165,17 +163,13 @@ def test_an_error_of_the_first_block_needs_no_number_of_a_block(ends):
         ChunkedProblem.from_source(Cut(ends, X, y))
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"y": [0, 1]}, "y must be None: the blocks of X hold it"),
-        ({"sample_weight": [0, 1]}, "sample_weight must be None: the blocks of X"),
-        ({"classes": [1, 1]}, "classes must be distinct"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ({"y": [0, 1]}, "y must be None: the blocks of X hold it"),
+    ({"sample_weight": [0, 1]}, "sample_weight must be None: the blocks of X"),
+    ({"classes": [1, 1]}, "classes must be distinct"),
+])  # fmt: skip
 def test_blocks_hold_labels_and_weights(given, message):
-    with pytest.raises(ValueError, match=message):
-        ChunkedProblem.from_source(Cut([], *table(9)), **given)
+    raises(ValueError, message, ChunkedProblem.from_source, Cut([], *table(9)), **given)
 
 
 def test_what_lacks_labels_or_blocks_is_named():
@@ -186,8 +180,7 @@ def test_what_lacks_labels_or_blocks_is_named():
         ChunkedProblem.from_source(X, y[:8])
     with pytest.raises(ValueError, match="2-dimensional and non-empty"):
         ChunkedProblem.from_source(X[0], y[:3])
-    with pytest.raises(ValueError, match="at least 2 classes"):
-        ChunkedProblem.from_source(X, np.zeros(9))
+    raises(ValueError, "at least 2 classes", ChunkedProblem.from_source, X, np.zeros(9))
     with pytest.raises(ValueError, match="zero everywhere"):
         ChunkedProblem.from_source(Cut([], X, y, 0 * w))
     for y, message in (([0.3] * 10, "0.3 in row 0"), (["a"] * 10, "holds strings")):
@@ -209,8 +202,7 @@ def test_a_source_that_changes_is_found_out(rows):
     problem = ChunkedProblem.from_source(Source())
     sizes[:] = rows
     less = "yielded no blocks" if not rows else f"first pass and {sum(rows)} in a later"
-    with pytest.raises(ValueError, match=less):
-        list(problem.X.chunks())
+    raises(ValueError, less, list, problem.X.chunks())
     sizes[:] = [5, 6]
     with pytest.raises(ValueError, match="10 rows in the first pass and more in a"):
         list(problem.X.chunks())
@@ -370,12 +362,9 @@ def test_what_is_iterated_is_closed_though_others_hold_it():
 @pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_svorim])
 def test_a_fit_without_labels_says_where_they_belong(fit):
     X, y, _ = table(20)
-    with pytest.raises(TypeError, match=rf"^{fit.__name__}\(\) lacks .* y: pass"):
-        fit(X)
-    with pytest.raises(TypeError, match=r"pass y=None .* \(X, y\) .*data\.blocks\("):
-        fit(Cut([], X, y))
-    with pytest.raises(TypeError, match=r"lacks .*formula, pass its data frame as y"):
-        fit("y ~ x")
+    raises(TypeError, rf"^{fit.__name__}\(\) lacks .* y: pass", fit, X)
+    raises(TypeError, r"pass y=None .* \(X, y\) .*data\.blocks\(", fit, Cut([], X, y))
+    raises(TypeError, r"lacks .*formula, pass its data frame as y", fit, "y ~ x")
 
 
 class Features:
@@ -405,8 +394,6 @@ def test_blocks_that_are_not_iterable_are_refused(given):
             return given
 
     expected = r"^X\.blocks\(\) must yield blocks .* got (None|5|.*print.*): make it a"
-    with pytest.raises(TypeError, match=expected):
-        ordinal.fit_pom(Source(), None)
+    raises(TypeError, expected, ordinal.fit_pom, Source(), None)
     model = ordinal.fit_svorim(np.eye(3), [0, 1, 0])
-    with pytest.raises(TypeError, match=expected):
-        list(ordinal.data.predictions(model, Source()))
+    raises(TypeError, expected, list, ordinal.data.predictions(model, Source()))

@@ -15,6 +15,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import expit
+from strategies import raises
 
 import ordinal
 from ordinal import inference
@@ -89,32 +90,28 @@ def sloped(n=200):
     return pd.DataFrame({"y": np.digitize(score, [-1, 0, 1]), "x": x, "z": z})
 
 
-@pytest.mark.parametrize(
-    ("term", "message"),
-    [
-        ("bs(x, df=2)", "df of bs"),
-        ("bs(x, df=500)", "df of bs"),
-        ("ns(x, knots=[50])", "needs knots that rise"),
-        ("ns(x, df=3, knots=[1])", "df or knots, not both"),
-        ("ns(x, knots=3)", "must be a list"),
-        ("poly(x, 200)", "at most 20"),
-        ("poly(x, z)", "must be a number"),
-        ("rcs(x, 2)", "needs 3 knots or more"),
-        ("cr(x, degree=2)", "the options"),
-        ("bs(3)", "must be applied to a column"),
-        ("bs(x, [1], [2], 3, 4, 5, 6)", "the options"),
-        ("mo(np.log(x))", "must be applied to one column,"),
-        ("mo(x):z", "no interactions"),
-        ("rcs(nowhere)", "which is not among"),
-        ("rcs(x, 3.5)", "needs 3 knots or more, .* got 3.5"),
-        ("ns(x, df={[1]: 2})", "df of .* must be a number"),
-        ("ns(x, df=1e400)", "df of .* must be a number"),
-        ("ns(x, knots=c(0, at=1))", "a number or a list of numbers"),
-    ],
-)
+@pytest.mark.parametrize(("term", "message"), [
+    ("bs(x, df=2)", "df of bs"),
+    ("bs(x, df=500)", "df of bs"),
+    ("ns(x, knots=[50])", "needs knots that rise"),
+    ("ns(x, df=3, knots=[1])", "df or knots, not both"),
+    ("ns(x, knots=3)", "must be a list"),
+    ("poly(x, 200)", "at most 20"),
+    ("poly(x, z)", "must be a number"),
+    ("rcs(x, 2)", "needs 3 knots or more"),
+    ("cr(x, degree=2)", "the options"),
+    ("bs(3)", "must be applied to a column"),
+    ("bs(x, [1], [2], 3, 4, 5, 6)", "the options"),
+    ("mo(np.log(x))", "must be applied to one column,"),
+    ("mo(x):z", "no interactions"),
+    ("rcs(nowhere)", "which is not among"),
+    ("rcs(x, 3.5)", "needs 3 knots or more, .* got 3.5"),
+    ("ns(x, df={[1]: 2})", "df of .* must be a number"),
+    ("ns(x, df=1e400)", "df of .* must be a number"),
+    ("ns(x, knots=c(0, at=1))", "a number or a list of numbers"),
+])  # fmt: skip
 def test_options_that_no_term_takes_are_refused(term, message):
-    with pytest.raises(ValueError, match=message):
-        ordinal.fit_pom(f"y ~ {term}", sloped())
+    raises(ValueError, message, ordinal.fit_pom, f"y ~ {term}", sloped())
 
 
 def test_bases_that_are_none_are_refused():
@@ -125,8 +122,7 @@ def test_bases_that_are_none_are_refused():
         {"numbers": -basis.numbers},
         {"degree": 0},
     ):
-        with pytest.raises(ValueError, match=r"must|needs"):
-            replace(basis, **change)._check()
+        raises(ValueError, r"must|needs", replace(basis, **change)._check)
     x = np.append(np.arange(20.0), 1e200)
     for degree in (2, 5):
         with pytest.raises(ValueError, match=r"poly\(x, .\) needs .* degree 1 or less"):
@@ -224,8 +220,7 @@ def test_bounds_have_no_standard_errors_and_free_increments_have_those_of_fused(
     assert_allclose(monotone.standard_errors, free.standard_errors, rtol=1e-5)
     plain = ordinal.fit_pom("y ~ z + C(k)", data)
     assert_allclose(np.cumsum(free.coef[1:]), plain.coef[1:], atol=1e-7)
-    with pytest.raises(ValueError, match="without constraints"):
-        inference.drop1(monotone)
+    raises(ValueError, "without constraints", inference.drop1, monotone)
 
 
 def test_monotone_effects_serve_ratio_models_and_ordered_categories_only():
@@ -235,11 +230,9 @@ def test_monotone_effects_serve_ratio_models_and_ordered_categories_only():
     free = ordinal.linear.fit_ratio("y ~ z + fused(k)", data, family="adjacent")
     assert (inference.monotone_effects(model)["increment"] <= 0).all()
     assert model.loglik <= free.loglik
-    with pytest.raises(ValueError, match=r"use fused\(x\)"):
-        ordinal.fit_pom_path("y ~ mo(k)", data)
+    raises(ValueError, r"use fused\(x\)", ordinal.fit_pom_path, "y ~ mo(k)", data)
     data["k"] = data["k"].astype(str)
-    with pytest.raises(TypeError, match="levels that have an order"):
-        ordinal.fit_pom("y ~ mo(k)", data)
+    raises(TypeError, "levels that have an order", ordinal.fit_pom, "y ~ mo(k)", data)
 
 
 def test_the_lasso_of_increments_fuses_neighbours():

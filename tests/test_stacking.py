@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import check_estimator
+from strategies import raises
 
 import ordinal
 from ordinal import fit_pom, fit_stacking, metrics
@@ -314,19 +315,15 @@ def test_a_member_that_fails_is_left_out_and_named():
     shown = repr(model)
     assert "not in pool  fails" in shown
     assert "left out     1 row without a label" in shown
-    with pytest.raises(ValueError, match="no luck"):
-        fit_stacking(X, y, {"fails": fails}, tune=False)
+    raises(ValueError, "no luck", fit_stacking, X, y, {"fails": fails}, tune=False)
 
 
-@pytest.mark.parametrize(
-    ("P", "why"),
-    [
-        (lambda n: np.full((n, 3), np.nan), "finite|nan"),
-        (lambda n: np.full((n, 3), 0.2), "must sum to 1"),
-        (lambda n: np.full((n, 2), 0.5), "expected .*, 3"),
-        (lambda n: [0.5] / n, "unsupported operand"),
-    ],
-)
+@pytest.mark.parametrize(("P", "why"), [
+    (lambda n: np.full((n, 3), np.nan), "finite|nan"),
+    (lambda n: np.full((n, 3), 0.2), "must sum to 1"),
+    (lambda n: np.full((n, 2), 0.5), "expected .*, 3"),
+    (lambda n: [0.5] / n, "unsupported operand"),
+])  # fmt: skip
 def test_what_are_no_probabilities_leaves_its_member_out(P, why):
     X, y = sample(60)
 
@@ -345,21 +342,17 @@ def test_what_are_no_probabilities_leaves_its_member_out(P, why):
     assert model.methods == ("pom",)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"scoring": "mae"}, ValueError, "scoring must be one of 'rps', 'log_loss'"),
-        ({"tune": 2}, ValueError, "tune"),
-        ({"methods": []}, ValueError, "methods must be one or more"),
-        ({"methods": ["svorin"]}, ValueError, "did you mean 'svorim'"),
-        ({"cv": 1}, ValueError, "cv must"),
-        ({"method": ["pom"]}, TypeError, "method"),
-    ],
-)
+@pytest.mark.parametrize(("options", "error", "message"), [
+    ({"scoring": "mae"}, ValueError, "scoring must be one of 'rps', 'log_loss'"),
+    ({"tune": 2}, ValueError, "tune"),
+    ({"methods": []}, ValueError, "methods must be one or more"),
+    ({"methods": ["svorin"]}, ValueError, "did you mean 'svorim'"),
+    ({"cv": 1}, ValueError, "cv must"),
+    ({"method": ["pom"]}, TypeError, "method"),
+])  # fmt: skip
 def test_bad_arguments(options, error, message):
     X, y = sample(30)
-    with pytest.raises(error, match=message):
-        fit_stacking(X, y, **{"methods": ["pom"], **options})
+    raises(error, message, fit_stacking, X, y, **{"methods": ["pom"], **options})
 
 
 # The model

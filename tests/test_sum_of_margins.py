@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import optimize
 from sklearn.svm import NuSVC
+from strategies import raises
 
 import ordinal
 from ordinal.companions import fit_shashua_levin
@@ -171,8 +172,7 @@ def test_rare_and_absent_ranks():
 
 def test_what_it_cannot_do_is_said():
     X, y = overlapping(0)
-    with pytest.raises(ValueError, match=r"^C must be at least 0\.0769231 with m"):
-        fit(X, y, C=0.05)
+    raises(ValueError, r"^C must be at least 0\.0769231 with m", fit, X, y, C=0.05)
     with pytest.raises(ValueError, match=r"^no direction has a margin for C=1\.0 with"):
         fit(X, y, kernel="linear")
     fixed = fit_shashua_levin(X, y)

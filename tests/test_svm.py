@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracles import kernel_matrix, qp_gap, qp_rounding, qp_slopes, qp_value
 from sklearn.isotonic import isotonic_regression
 from sklearn.svm import SVC, SVR
-from strategies import cases, cost_matrices, sample, slow
+from strategies import cases, cost_matrices, raises, sample, slow
 
 from ordinal._model.links import PartitionLink
 from ordinal.companions import fit_cssvc, fit_svc, fit_svmop, fit_svr
@@ -199,18 +199,14 @@ def test_votes_are_tied_by_the_sum_and_then_the_lower_rank(drawn):
         assert rank == 2 * best + 1
 
 
-@pytest.mark.parametrize(
-    ("f", "message"),
-    [
-        (np.zeros(3), r"^f has shape \(3,\), expected \(n, 3\)"),
-        (np.zeros((2, 2)), r"^f has shape \(2, 2\), expected \(n, 3\)"),
-        ([[0, np.nan, 0]], "^f must be finite"),
-        ([["a", "b", "c"]], "^f must hold real numbers"),
-    ],
-)
+@pytest.mark.parametrize(("f", "message"), [
+    (np.zeros(3), r"^f has shape \(3,\), expected \(n, 3\)"),
+    (np.zeros((2, 2)), r"^f has shape \(2, 2\), expected \(n, 3\)"),
+    ([[0, np.nan, 0]], "^f must be finite"),
+    ([["a", "b", "c"]], "^f must hold real numbers"),
+])  # fmt: skip
 def test_values_that_are_no_values_are_refused(f, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        model_of(3, None).rank_values(f)
+    raises((TypeError, ValueError), message, model_of(3, None).rank_values, f)
 
 
 @given(values_of(lambda q: q))

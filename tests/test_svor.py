@@ -27,6 +27,7 @@ from strategies import (
     SvorCase,
     convex_costs,
     moderate,
+    raises,
     sample,
     svor_cases,
     with_gaps,
@@ -183,8 +184,7 @@ def test_convex_costs_order_the_thresholds_to_the_last_bit(case, early):
     # REDSVM with ranks in between that have no rows: see the next test
     assume(case.method == "svorim" or case.held.size == 1 + np.ptp(case.held))
     method = "redsvm" if case.method == "redsvm" else "svorim"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         limit = {"max_iter": 3} if early else {}
         model = fit(case._replace(method=method), **limit)
     b = model.thresholds
@@ -427,26 +427,22 @@ def small_models():
     return X, y, fit_svorim(X, y), fit_svorim(X @ X.T, y, **PRECOMPUTED)
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"start": "model"}, TypeError, "start must be a SvorModel, got str"),
-        ({"start": ordinal.fit_npsvor([[0.0], [1.0]], [0, 1])}, TypeError,
-         "start must be a SvorModel, got NpsvorModel"),
-        ({"classes": range(4)}, ValueError,
-         r"start must have the classes of the data, \[0, 1, 2, 3\], got \[0, 1, 2\]"),
-        ({"X": np.ones((30, 2))}, ValueError, "start has 3 features, X has 2"),
-        ({"X": np.eye(30), **PRECOMPUTED}, ValueError,
-         "start and the fit must both have a precomputed kernel, or neither"),
-        ({"X": sparse.csr_array(np.ones((30, 3)))}, ValueError,
-         "start and X must both be dense or both be CSR"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "error", "message"), [
+    ({"start": "model"}, TypeError, "start must be a SvorModel, got str"),
+    ({"start": ordinal.fit_npsvor([[0.0], [1.0]], [0, 1])}, TypeError,
+     "start must be a SvorModel, got NpsvorModel"),
+    ({"classes": range(4)}, ValueError,
+     r"start must have the classes of the data, \[0, 1, 2, 3\], got \[0, 1, 2\]"),
+    ({"X": np.ones((30, 2))}, ValueError, "start has 3 features, X has 2"),
+    ({"X": np.eye(30), **PRECOMPUTED}, ValueError,
+     "start and the fit must both have a precomputed kernel, or neither"),
+    ({"X": sparse.csr_array(np.ones((30, 3)))}, ValueError,
+     "start and X must both be dense or both be CSR"),
+])  # fmt: skip
 def test_a_start_of_another_problem_is_refused(change, error, message):
     X, y, model, _ = small_models()
     options = {"X": X, "start": model, **change}
-    with pytest.raises(error, match=f"^{message}$"):
-        fit_svorim(options.pop("X"), y, **options)
+    raises(error, f"^{message}$", fit_svorim, options.pop("X"), y, **options)
 
 
 # Directions in which beta, and so f, does not move: a step up at one threshold and down
@@ -516,25 +512,21 @@ def forecasts(needed, began, max_time):
     """Warnings of two forecasts for one fit, whose clock is at 2 and 3 seconds."""
     monitor = Monitor("fit", 1e-3, max_time=max_time)  # which looks at the clock once
     assert monitor.seconds == 1.0
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         monitor.forecast(steps=100, needed=needed, began=began)
         monitor.to_tol(1.0).forecast(steps=100, needed=needed, began=began)
     return len(caught)
 
 
 @pytest.mark.usefixtures("counted_clock")
-@pytest.mark.parametrize(
-    ("needed", "began", "max_time", "n_warnings"),
-    [
-        (1950, 1.0, 10.0, 1),  # 1 s for 100 steps: 20.5 s, which is beyond 2 max_time
-        (1850, 1.0, 10.0, 0),  # 19.5 s; the second look decides nothing
-        (10**9, 1.0, None, 1),
-        (170_000, 1.0, None, 0),  # 2 s for 100 steps at the second look: 57 min
-        (10**9, 1.5, 10.0, 1),  # at the second look: less than a second had passed
-        (10**9, 3.5, 10.0, 0),
-    ],
-)
+@pytest.mark.parametrize(("needed", "began", "max_time", "n_warnings"), [
+    (1950, 1.0, 10.0, 1),  # 1 s for 100 steps: 20.5 s, which is beyond 2 max_time
+    (1850, 1.0, 10.0, 0),  # 19.5 s; the second look decides nothing
+    (10**9, 1.0, None, 1),
+    (170_000, 1.0, None, 0),  # 2 s for 100 steps at the second look: 57 min
+    (10**9, 1.5, 10.0, 1),  # at the second look: less than a second had passed
+    (10**9, 3.5, 10.0, 0),
+])  # fmt: skip
 def test_a_forecast_is_the_least_work_by_the_rate_of_the_first_second(
     needed, began, max_time, n_warnings
 ):
@@ -542,22 +534,18 @@ def test_a_forecast_is_the_least_work_by_the_rate_of_the_first_second(
 
 
 @pytest.mark.usefixtures("counted_clock")
-@pytest.mark.parametrize(
-    ("steps", "max_time", "message"),
-    [
-        (1, 1.5, "fit: at the rate of its first second the fit needs at least "),
-        (0, 1.5, r"fit: max_time=1.5 was over before the first steps: .*'auto'"),
-        (10**6, 1.5, None),  # such a rate suffices
-        (0, 0.5, None),  # less than a second says nothing
-    ],
-)
+@pytest.mark.parametrize(("steps", "max_time", "message"), [
+    (1, 1.5, "fit: at the rate of its first second the fit needs at least "),
+    (0, 1.5, r"fit: max_time=1.5 was over before the first steps: .*'auto'"),
+    (10**6, 1.5, None),  # such a rate suffices
+    (0, 0.5, None),  # less than a second says nothing
+])  # fmt: skip
 def test_a_fit_that_ends_before_its_first_second_of_steps_warns(
     steps, max_time, message, monkeypatch
 ):
     monitor = Monitor("fit", 1e-3, max_time=max_time)
     monkeypatch.setattr(Monitor, "seconds", max_time)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         for _ in range(2):
             monitor.forecast(steps=steps, needed=10**6, began=max_time - 0.5)
     assert len(caught) == (message is not None)

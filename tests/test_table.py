@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Layout, read_frame, read_table, readers
 from processes import printed
-from strategies import slow
+from strategies import raises, slow
 
 from ordinal._files.chunks import table_pieces
 from ordinal._files.readers import NULL
@@ -56,25 +56,22 @@ def test_a_header_and_its_absence(table):
     assert len(t) == 2
 
 
-@pytest.mark.parametrize(
-    ("content", "has_header"),
-    [
-        ("1,2\n", False),
-        ("a,b\n1,2\n", True),
-        ("a,b\nc,d\n", True),
-        ("0,1,y\n5,6,7\n", True),  # numbers for names, as data frames have them
-        ("5.1,3.5,low\n4.9,3.0,high\n", False),
-        ("x,y,z\n5.1,3.5,low\n", True),
-        ("5.1,3.5,low\n", False),
-        ("nan,2\n1,2\n", False),
-        (",2\n1,2\n", False),
-        ("5.1,low,3\n4.9,,\n", False),
-        ("5.1,low,3\n,high,2\n", False),
-        ("5.1,,low\n4.9,3.0,high\n", False),
-        ("a,1,low\n4.9,3.0,high\n", True),
-        ("RI,Na,Mg\n1,2,3\n", True),  # sodium is not a missing value
-    ],
-)
+@pytest.mark.parametrize(("content", "has_header"), [
+    ("1,2\n", False),
+    ("a,b\n1,2\n", True),
+    ("a,b\nc,d\n", True),
+    ("0,1,y\n5,6,7\n", True),  # numbers for names, as data frames have them
+    ("5.1,3.5,low\n4.9,3.0,high\n", False),
+    ("x,y,z\n5.1,3.5,low\n", True),
+    ("5.1,3.5,low\n", False),
+    ("nan,2\n1,2\n", False),
+    (",2\n1,2\n", False),
+    ("5.1,low,3\n4.9,,\n", False),
+    ("5.1,low,3\n,high,2\n", False),
+    ("5.1,,low\n4.9,3.0,high\n", False),
+    ("a,1,low\n4.9,3.0,high\n", True),
+    ("RI,Na,Mg\n1,2,3\n", True),  # sodium is not a missing value
+])  # fmt: skip
 def test_header_detection(table, content, has_header):
     assert table(content).has_header is has_header
 
@@ -87,39 +84,32 @@ def test_gzip_bom_quotes_blank_lines_and_line_ends(table):
         assert [t.source.place(row) for row in (0, 1)] == ["line 3", "line 4"]
 
 
-@pytest.mark.parametrize(
-    ("cells", "labels"),
-    [
-        ("1,2,10", np.array([1, 2, 10])),
-        ("1.0,2,1e1", np.array([1, 2, 10])),
-        ("1,2.5", np.array([1, 2.5])),
-        ("9007199254740993,1", np.array([2.0**53, 1])),
-        ("low ,2", np.array(["low", "2"])),
-    ],
-)
+@pytest.mark.parametrize(("cells", "labels"), [
+    ("1,2,10", np.array([1, 2, 10])),
+    ("1.0,2,1e1", np.array([1, 2, 10])),
+    ("1,2.5", np.array([1, 2.5])),
+    ("9007199254740993,1", np.array([2.0**53, 1])),
+    ("low ,2", np.array(["low", "2"])),
+])  # fmt: skip
 def test_labels_have_the_plainest_type(table, cells, labels):
     got = table("y\n" + cells.replace(",", "\n")).labels("y")
     assert got.dtype.kind == labels.dtype.kind
     np.testing.assert_array_equal(got, labels)
 
 
-@pytest.mark.parametrize(
-    ("cell", "problem"),
-    [
-        ("", "column 'b': is missing"),
-        ("NA", "column 'b': 'NA' stands for a missing value"),
-        ("nan", "column 'b': 'nan' stands for a missing value"),
-        ("?", "column 'b': '?' stands for a missing value"),
-        ("3x", "column 'b': '3x' is not a finite number"),
-        ("inf", "column 'b': 'inf' is not a finite number"),
-        ("1e999", "column 'b': '1e999' is not a finite number"),
-        ("1_000", "column 'b': '1_000' is not a finite number"),
-    ],
-)
+@pytest.mark.parametrize(("cell", "problem"), [
+    ("", "column 'b': is missing"),
+    ("NA", "column 'b': 'NA' stands for a missing value"),
+    ("nan", "column 'b': 'nan' stands for a missing value"),
+    ("?", "column 'b': '?' stands for a missing value"),
+    ("3x", "column 'b': '3x' is not a finite number"),
+    ("inf", "column 'b': 'inf' is not a finite number"),
+    ("1e999", "column 'b': '1e999' is not a finite number"),
+    ("1_000", "column 'b': '1_000' is not a finite number"),
+])  # fmt: skip
 def test_a_bad_cell_is_named(table, cell, problem):
     t = table(f"a,b\n1,2\n\n3,{cell}\n4,bad\n")
-    with pytest.raises(ValueError, match=re.escape(f"data.csv, line 4, {problem}")):
-        t.numbers(["a", "b"])
+    raises(ValueError, re.escape(f"data.csv, line 4, {problem}"), t.numbers, ["a", "b"])
     with pytest.raises(ValueError, match=r"such cells are also 'b', 'c'$"):
         table(f"a,b,c,d\nx,{cell},,1\n").numbers(["a", "b", "c", "d"])
 
@@ -144,30 +134,26 @@ def two_of_one_name():
     return file.getvalue()
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("", "is empty"),
-        ("\n\n", "is empty"),
-        ("a,b\n", "header but no rows"),
-        ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells, but line 1 has 2; cells were"),
-        ("a,b\n1,2\n1\n", "line 3 has 1 cells"),
-        ("a,a\n1,2\n", r"^[^ ]* has two columns 'a' \(columns 1, 2 of 2\): give one"),
-        (
-            two_of_one_name(),
-            r"^[^ ]* has two columns 'a' \(columns .*\): give one of them another name",
-        ),
-        ("a,,b\n1,2,3\n", "no name for column 2"),
-        (",,b\n1,2,3\n", "no name for column 2"),
-        (b"a,b\n\xff\xfe,2\n", "not a readable table"),
-        (b"\x1f\x8b\x08\x00broken", "not a readable table"),
-        (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-12], "not a readable table"),
-        ('a,b\n"1,2\n', "not a readable table"),
-    ],
-)
+@pytest.mark.parametrize(("content", "message"), [
+    ("", "is empty"),
+    ("\n\n", "is empty"),
+    ("a,b\n", "header but no rows"),
+    ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells, but line 1 has 2; cells were"),
+    ("a,b\n1,2\n1\n", "line 3 has 1 cells"),
+    ("a,a\n1,2\n", r"^[^ ]* has two columns 'a' \(columns 1, 2 of 2\): give one"),
+    (
+        two_of_one_name(),
+        r"^[^ ]* has two columns 'a' \(columns .*\): give one of them another name",
+    ),
+    ("a,,b\n1,2,3\n", "no name for column 2"),
+    (",,b\n1,2,3\n", "no name for column 2"),
+    (b"a,b\n\xff\xfe,2\n", "not a readable table"),
+    (b"\x1f\x8b\x08\x00broken", "not a readable table"),
+    (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-12], "not a readable table"),
+    ('a,b\n"1,2\n', "not a readable table"),
+])  # fmt: skip
 def test_a_bad_file_is_refused(table, content, message):
-    with pytest.raises(ValueError, match=message):
-        table(content)
+    raises(ValueError, message, table, content)
 
 
 @given(
@@ -225,22 +211,19 @@ def as_list(column):
     return column if isinstance(column, list) else list(map(repr, column.tolist()))
 
 
-@pytest.mark.parametrize(
-    ("text", "regular"),
-    [
-        ("1,2\n3,4\n", True),
-        ('1,"a,b"\r\n3,4', True),
-        ("1\n2\n", False),  # where a blank line and a gap are the same
-        ("1,2\n", False),
-        ("1,2\n\n3,4\n", False),
-        ("1,2\n3\n", False),
-        ("1,2\n3,4,5\n", False),
-        ("1,2\r3,4\r", False),
-        ('1,"2\n3",4\n', False),
-        ('1,a"b"\n3,4\n', False),
-        ('1,"a""b"\n3,4\n', False),
-    ],
-)
+@pytest.mark.parametrize(("text", "regular"), [
+    ("1,2\n3,4\n", True),
+    ('1,"a,b"\r\n3,4', True),
+    ("1\n2\n", False),  # where a blank line and a gap are the same
+    ("1,2\n", False),
+    ("1,2\n\n3,4\n", False),
+    ("1,2\n3\n", False),
+    ("1,2\n3,4,5\n", False),
+    ("1,2\r3,4\r", False),
+    ('1,"2\n3",4\n', False),
+    ('1,a"b"\n3,4\n', False),
+    ('1,"a""b"\n3,4\n', False),
+])  # fmt: skip
 def test_pyarrow_is_given_long_and_regular_text_alone(monkeypatch, text, regular):
     use("pyarrow", monkeypatch)
     data = text.encode()
@@ -254,31 +237,25 @@ def test_pyarrow_is_given_long_and_regular_text_alone(monkeypatch, text, regular
         assert not readers.is_for_pyarrow(data, Layout())
 
 
-@pytest.mark.parametrize(
-    ("separator", "decimal", "text"),
-    [
-        (";", ".", "a;b\n1.5;2\n"),
-        (None, ",", "a;b\n1,5;2\n"),
-        ("|", ",", 'a|b\n1,5|"2"\n'),
-        (None, ".", "a;b\n1.5;2\n"),
-        (None, ".", '\r\n"a"\tb\r\n1.5\t2\r\n'),
-        (None, ",", "a\tb\n1,5\t2\n"),
-    ],
-)
+@pytest.mark.parametrize(("separator", "decimal", "text"), [
+    (";", ".", "a;b\n1.5;2\n"),
+    (None, ",", "a;b\n1,5;2\n"),
+    ("|", ",", 'a|b\n1,5|"2"\n'),
+    (None, ".", "a;b\n1.5;2\n"),
+    (None, ".", '\r\n"a"\tb\r\n1.5\t2\r\n'),
+    (None, ",", "a\tb\n1,5\t2\n"),
+])  # fmt: skip
 def test_other_layouts(table, separator, decimal, text):
     t = table(text, separator=separator, decimal=decimal)
     np.testing.assert_array_equal(t.numbers(["a", "b"]), [[1.5, 2]])
 
 
-@pytest.mark.parametrize(
-    ("text", "names"),
-    [
-        ("a;x,b\n1;2,3\n", ("a;x", "b")),  # the usual one stands in the first line
-        ("a;b\tc\n1;2\t3\n", ("a;b\tc",)),  # two others do
-        ('"a;b"\n1\n', ("a;b",)),  # within quotes
-        ("a b\n1\n", ("a b",)),
-    ],
-)
+@pytest.mark.parametrize(("text", "names"), [
+    ("a;x,b\n1;2,3\n", ("a;x", "b")),  # the usual one stands in the first line
+    ("a;b\tc\n1;2\t3\n", ("a;b\tc",)),  # two others do
+    ('"a;b"\n1\n', ("a;b",)),  # within quotes
+    ("a b\n1\n", ("a b",)),
+])  # fmt: skip
 def test_no_separator_is_guessed_where_it_could_be_another(table, text, names):
     assert table(text).names == names
 
@@ -297,20 +274,16 @@ def test_layouts_of_numbers_follow_the_file(table):
         table(f"a,b\n{word}{word},1\n2,3\n")
 
 
-@pytest.mark.parametrize(
-    ("layout", "message"),
-    [
-        ({"separator": "ab"}, "must be one ASCII character"),
-        ({"separator": ""}, "must be one ASCII character"),
-        ({"separator": '"'}, "must be one ASCII character"),
-        ({"separator": "§"}, "must be one ASCII character"),
-        ({"separator": ",", "decimal": ","}, "separator must be one ASCII character"),
-        ({"decimal": ";"}, "decimal must be one of"),
-    ],
-)
+@pytest.mark.parametrize(("layout", "message"), [
+    ({"separator": "ab"}, "must be one ASCII character"),
+    ({"separator": ""}, "must be one ASCII character"),
+    ({"separator": '"'}, "must be one ASCII character"),
+    ({"separator": "§"}, "must be one ASCII character"),
+    ({"separator": ",", "decimal": ","}, "separator must be one ASCII character"),
+    ({"decimal": ";"}, "decimal must be one of"),
+])  # fmt: skip
 def test_bad_layouts(table, layout, message):
-    with pytest.raises(ValueError, match=message):
-        table("a,b\n1,2\n", **layout)
+    raises(ValueError, message, table, "a,b\n1,2\n", **layout)
 
 
 def test_standard_input(monkeypatch, reader):
@@ -333,8 +306,7 @@ def test_columns_as_a_fit_takes_them(table):
     nan = np.nan
     expected = [[0, 1, 1, 0], [nan, 0, nan, 2], [1, nan, nan, 1]]
     np.testing.assert_array_equal(frame.values, expected)
-    with pytest.raises(ValueError, match="line 2, column 'b': 'low' is not a finite"):
-        t.frame(["b"], ())
+    raises(ValueError, "line 2, column 'b': 'low' is not a finite", t.frame, ["b"], ())
 
 
 @pytest.fixture
@@ -368,10 +340,9 @@ def test_parquet_columns_are_numbers_or_words(parquet):
     assert t.column("word") == ["a", NULL, "b"]
     assert t.column("kind") == ["low", "high", NULL]
     assert [day[:10] for day in t.column("day")] == ["2020-01-01", "2020-01-02", NULL]
-    with pytest.raises(
-        ValueError, match=r"t\.parquet, row 1, column 'size': is missing"
-    ):
-        t.numbers(["size"])
+    raises(
+        ValueError, r"t\.parquet, row 1, column 'size': is missing", t.numbers, ["size"]
+    )
 
 
 def test_parquet_and_csv_of_one_table_are_one(parquet, tmp_path):
@@ -403,15 +374,12 @@ def test_parquet_and_csv_of_one_table_are_one(parquet, tmp_path):
                 assert one.tolist() == other.tolist(), name
 
 
-@pytest.mark.parametrize(
-    ("cells", "numbers"),
-    [
-        (["True", "False", "True"], [1, 0, 1]),
-        (["TRUE", "false", "NA"], [1, 0, np.nan]),
-        (["true", "false", "1"], None),
-        (["true", "yes", "false"], None),
-    ],
-)
+@pytest.mark.parametrize(("cells", "numbers"), [
+    (["True", "False", "True"], [1, 0, 1]),
+    (["TRUE", "false", "NA"], [1, 0, np.nan]),
+    (["true", "false", "1"], None),
+    (["true", "yes", "false"], None),
+])  # fmt: skip
 def test_truth_values_are_numbers_where_all_cells_are(table, cells, numbers):
     t = table("a,b\n" + "".join(f"{cell},{k}\n" for k, cell in enumerate(cells)))
     column = t.column("a")
@@ -455,35 +423,27 @@ def test_parquet_needs_a_whole_file_and_pyarrow(parquet, tmp_path, monkeypatch):
     for read in (read_table, lambda path: list(table_pieces(path))):
         for content in (b"PAR1" + bytes(100), b"PAR1" + b"\xff" * 200 + whole[204:]):
             path.write_bytes(content)
-            with pytest.raises(ValueError, match="not a readable table"):
-                read(str(path))
+            raises(ValueError, "not a readable table", read, str(path))
         with monkeypatch.context() as without:
             without.setattr(readers, "find_spec", lambda name: None)
-            with pytest.raises(
-                ValueError, match=r"t\.parquet is a Parquet file.* insta"
-            ):
-                read(str(path))
+            raises(ValueError, r"t\.parquet is a Parquet file.* insta", read, str(path))
 
 
 WORDS = np.array(["u", "v"])
 
 
-@pytest.mark.parametrize(
-    ("column", "array"),
-    [
-        (Column(np.array([1.0, 2.0]), None, "whole"), np.array([1, 2])),
-        (Column(np.array([1.0, NAN]), None, "whole"), np.array([1.0, NAN])),
-        (Column(np.array([1.0, 2.0**53]), None, "whole"), np.array([1, 2**53])),
-        (Column(np.array([1.0, 2.0**54]), None, "whole"), np.array([1.0, 2.0**54])),
-        (Column(np.array([1.0, 0.0]), None, "truth"), np.array([True, False])),
-        (Column(np.array([1.0, 0.5]), None, "number"), np.array([1.0, 0.5])),
-        (Column(np.array([1.0, NAN, 0.0]), WORDS, "category"),
-         np.array(["v", None, "u"], dtype=object)),
-        (Column(np.array([1.0, 0.0]), np.array([5, 7]), "ordered"),
-         np.array([7, 5], dtype=object)),
-    ],
-    ids=str,
-)  # fmt: skip
+@pytest.mark.parametrize(("column", "array"), [
+    (Column(np.array([1.0, 2.0]), None, "whole"), np.array([1, 2])),
+    (Column(np.array([1.0, NAN]), None, "whole"), np.array([1.0, NAN])),
+    (Column(np.array([1.0, 2.0**53]), None, "whole"), np.array([1, 2**53])),
+    (Column(np.array([1.0, 2.0**54]), None, "whole"), np.array([1.0, 2.0**54])),
+    (Column(np.array([1.0, 0.0]), None, "truth"), np.array([True, False])),
+    (Column(np.array([1.0, 0.5]), None, "number"), np.array([1.0, 0.5])),
+    (Column(np.array([1.0, NAN, 0.0]), WORDS, "category"),
+     np.array(["v", None, "u"], dtype=object)),
+    (Column(np.array([1.0, 0.0]), np.array([5, 7]), "ordered"),
+     np.array([7, 5], dtype=object)),
+], ids=str)  # fmt: skip
 def test_a_column_of_a_record_is_an_array(column, array):
     made = np.asarray(column)
     assert made.dtype == array.dtype
@@ -506,8 +466,7 @@ def test_a_record_of_numbers_is_an_array():
     words = Frame(
         values - 1, None, (None, np.array(list("uvwx"))), ("number", "category")
     )
-    with pytest.raises(TypeError, match=r"^column 1 holds categories, not numbers$"):
-        np.asarray(words)
+    raises(TypeError, r"^column 1 holds categories, not numbers$", np.asarray, words)
     record = Frame.of_numbers(np.eye(2), ("a", "b"))
     assert read_frame(record) is record
     assert read_frame(record, ("a", "b")) is record

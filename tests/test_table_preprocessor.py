@@ -13,6 +13,7 @@ from internals import read_frame
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import FITS
 from scipy.sparse import bsr_array, csr_array
+from strategies import raises
 
 import ordinal
 import ordinal.sklearn
@@ -182,39 +183,31 @@ def test_unseen_categories_are_gaps_or_an_error():
         strict.transform(frame.assign(colour=["red", None, "orange"] * 20))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"impute": "zero"}, ValueError, "impute must be one of"),
-        ({"unseen": None}, ValueError, "unseen must be one of"),
-        ({"indicator": 1}, ValueError, "indicator must be True or False"),
-        ({"standardize": "no"}, ValueError, "standardize must be True or False"),
-        ({"categorical": "zip"}, ValueError, "categorical must be a sequence"),
-        ({"categorical": bsr_array([[1]])}, ValueError, "categorical must"),
-        ({"order": ["a"]}, ValueError, "order must be a mapping"),
-        ({"order": {"a": "low"}}, ValueError, r"order\['a'\] must be a sequence"),
-        ({"order": {"a": [1, "b"]}}, TypeError, r"order\['a'\] must hold integers or"),
-        ({"order": {"a": ["b", "b"]}}, ValueError, r"order\['a'\] must hold distinct"),
-        ({"order": {"a": []}}, ValueError, r"order\['a'\] must hold distinct"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "error", "message"), [
+    ({"impute": "zero"}, ValueError, "impute must be one of"),
+    ({"unseen": None}, ValueError, "unseen must be one of"),
+    ({"indicator": 1}, ValueError, "indicator must be True or False"),
+    ({"standardize": "no"}, ValueError, "standardize must be True or False"),
+    ({"categorical": "zip"}, ValueError, "categorical must be a sequence"),
+    ({"categorical": bsr_array([[1]])}, ValueError, "categorical must"),
+    ({"order": ["a"]}, ValueError, "order must be a mapping"),
+    ({"order": {"a": "low"}}, ValueError, r"order\['a'\] must be a sequence"),
+    ({"order": {"a": [1, "b"]}}, TypeError, r"order\['a'\] must hold integers or"),
+    ({"order": {"a": ["b", "b"]}}, ValueError, r"order\['a'\] must hold distinct"),
+    ({"order": {"a": []}}, ValueError, r"order\['a'\] must hold distinct"),
+])  # fmt: skip
 def test_settings_that_are_none(arguments, error, message):
-    with pytest.raises(error, match=f"^{message}"):
-        TablePreprocessor(**arguments)
+    raises(error, f"^{message}", TablePreprocessor, **arguments)
 
 
-@pytest.mark.parametrize(
-    ("column", "error", "message"),
-    [
-        ([datetime.date(2020, 1, 1)], TypeError, "got .*dates=. makes numbers of da"),
-        (pd.to_datetime(["2020-01-01"]), TypeError, "got .*dates=. makes numbers"),
-        (pd.to_timedelta([3], "D"), TypeError, "got .*; convert times to num"),
-        ([1, "tall"], TypeError, "got 'tall' in row 1; pass numbers, and NaN"),
-        ([[1, 2]], TypeError, r"got \[1, 2\] in row 0$"),
-        ([1.0, np.inf], ValueError, "be finite or NaN, got inf in row 1"),
-    ],
-    ids=["date", "datetime64", "timedelta64", "mixed", "lists", "infinite"],
-)
+@pytest.mark.parametrize(("column", "error", "message"), [
+    ([datetime.date(2020, 1, 1)], TypeError, "got .*dates=. makes numbers of da"),
+    (pd.to_datetime(["2020-01-01"]), TypeError, "got .*dates=. makes numbers"),
+    (pd.to_timedelta([3], "D"), TypeError, "got .*; convert times to num"),
+    ([1, "tall"], TypeError, "got 'tall' in row 1; pass numbers, and NaN"),
+    ([[1, 2]], TypeError, r"got \[1, 2\] in row 0$"),
+    ([1.0, np.inf], ValueError, "be finite or NaN, got inf in row 1"),
+], ids=["date", "datetime64", "timedelta64", "mixed", "lists", "infinite"])  # fmt: skip
 def test_columns_that_are_neither_numbers_nor_categories(column, error, message):
     frame = pd.DataFrame({"a": 1.0, "day": column})
     with pytest.raises(error, match=f"^column 'day' of X must .*{message}"):
@@ -229,12 +222,10 @@ def test_a_bad_table_is_named():
         ({"order": {"colour": ["red"]}}, "column 'colour' of X holds .* in row"),
     ]
     for arguments, message in refused:
-        with pytest.raises(ValueError, match=message):
-            TablePreprocessor(**arguments).fit(frame)
+        raises(ValueError, message, TablePreprocessor(**arguments).fit, frame)
     with pytest.raises(ValueError, match=r"two columns would be called 'a\[b\]'"):
         TablePreprocessor().fit(pd.DataFrame({"a": ["b"], "a[b]": [1.0]}))
-    with pytest.raises(TypeError, match="X is sparse"):
-        TablePreprocessor().fit(csr_array(np.eye(3)))
+    raises(TypeError, "X is sparse", TablePreprocessor().fit, csr_array(np.eye(3)))
     coding = TablePreprocessor().fit(frame)
     with pytest.raises(TypeError, match="column 'acid' of X must hold real numbers"):
         coding.transform(frame.assign(acid="sour"))
@@ -316,14 +307,11 @@ def fitted(fit=ordinal.fit_svorim, **options):
     return frame, y, PreprocessedModel.fit(fit, frame, y, **options)
 
 
-@pytest.mark.parametrize(
-    ("argument", "call"),
-    [
-        ("order", lambda X, y, of: TablePreprocessor(order=of).fit(X)),
-        ("reference", lambda X, y, of: ordinal.fit_pom(X, y, l2=1.0, reference=of)),
-        ("monotone", lambda X, y, of: ordinal.fit_xofm(X, y, monotone=of)),
-    ],
-)
+@pytest.mark.parametrize(("argument", "call"), [
+    ("order", lambda X, y, of: TablePreprocessor(order=of).fit(X)),
+    ("reference", lambda X, y, of: ordinal.fit_pom(X, y, l2=1.0, reference=of)),
+    ("monotone", lambda X, y, of: ordinal.fit_xofm(X, y, monotone=of)),
+])  # fmt: skip
 def test_a_column_by_name_and_by_number_is_one_too_many(argument, call):
     X = pd.DataFrame({"a": ["x", "y"] * 3})
     with pytest.raises(ValueError, match=f"{argument} names column 'a' twice"):

@@ -4,6 +4,7 @@ import os
 import re
 
 import pytest
+from strategies import raises
 
 import ordinal
 from ordinal._numerics import threads
@@ -90,8 +91,7 @@ def test_the_default_is_what_this_process_may_use(value, groups, monkeypatch):
 def test_a_bad_environment_is_refused(text, monkeypatch):
     monkeypatch.setenv("ORDINAL_NUM_THREADS", text)
     message = f"^ORDINAL_NUM_THREADS must be a positive integer, got {text!r}$"
-    with pytest.raises(ValueError, match=message):
-        resolve_n_threads(None)
+    raises(ValueError, message, resolve_n_threads, None)
     with pytest.raises(ValueError, match="ORDINAL_NUM_THREADS"):
         ordinal.fit_npsvor([[0.0], [1.0]], [0, 1])
     assert resolve_n_threads(1) == 1  # not looked at

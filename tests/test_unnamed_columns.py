@@ -58,8 +58,7 @@ def asked_of(model, path):
                 call(method, TABLE, path)
         except (ValueError, TypeError):
             continue  # a statistic that the model does not have
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings.catch_warnings(record=True, action="always") as caught:
             call(method, X[:, ::-1], path)
         of = [
             w for w in caught if w.category is ordinal.exceptions.UnnamedColumnsWarning
@@ -104,8 +103,7 @@ def test_figures_warn_too():
 def test_functions_that_predict_for_themselves_do_not_warn(name):
     """Folds, searches and comparisons pass the names of the columns on."""
     fit = FITS[name].fit
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         warnings.simplefilter("error", ordinal.exceptions.UnnamedColumnsWarning)
         if "probability" in inspect.signature(fit).parameters:
             fit(TABLE, Y, probability=True)

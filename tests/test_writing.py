@@ -7,6 +7,7 @@ import stat
 import threading
 
 import pytest
+from strategies import raises
 
 import ordinal
 from ordinal._files.writing import check_target, descriptor_of, writing
@@ -76,16 +77,14 @@ def test_links_are_followed_and_stay(folder):
     assert (folder / "there" / "c").read_bytes() == b"1"
     assert (folder / "there" / "new").read_bytes() == b"2"
     (folder / "round").symlink_to("round")
-    with pytest.raises(OSError, match="symbolic links"):
-        write(folder / "round", b"3")
+    raises(OSError, "symbolic links", write, folder / "round", b"3")
 
 
 def test_files_that_may_not_be_replaced_stay(folder, monkeypatch):
     path = folder / "f"
     path.write_bytes(b"old")
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may everything
-    with pytest.raises(PermissionError, match="may not be written"):
-        write(path, b"new")
+    raises(PermissionError, "may not be written", write, path, b"new")
     assert path.read_bytes() == b"old"
     write(folder / ("n" * 255), b"new")
     assert names(folder) == ["f", "n" * 255]
@@ -122,8 +121,7 @@ def test_what_is_no_file_is_written_to_and_not_loaded(folder, content):
     assert names(folder) == ["pipe"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     for path in (folder / "pipe", "/dev/zero", "/dev/null"):
-        with pytest.raises(OSError, match="is not a regular file: to read it, pass"):
-            ordinal.load(path)
+        raises(OSError, "is not a regular file: to read it, pass", ordinal.load, path)
     with pytest.raises(IsADirectoryError):
         ordinal.load(folder)
 
@@ -140,13 +138,11 @@ def test_a_device_is_written_to_and_stays(folder):
     full = folder / "full"
     make_device(full, stat.S_IFCHR, os.makedev(1, 7))
     # a container may let one make a device and not open it
-    with pytest.raises(OSError, match=r"No space left|Permission|not permitted"):
-        MODEL.save(full)
+    raises(OSError, r"No space left|Permission|not permitted", MODEL.save, full)
     assert stat.S_ISCHR(full.stat().st_mode)
     disk = folder / "disk"
     make_device(disk, stat.S_IFBLK, os.makedev(7, 200))
-    with pytest.raises(OSError, match="is a device"):
-        MODEL.save(disk)
+    raises(OSError, "is a device", MODEL.save, disk)
     assert stat.S_ISBLK(disk.stat().st_mode)
     assert names(folder) == ["disk", "full"]
 
@@ -171,8 +167,7 @@ def test_a_descriptor_is_written_to_where_it_is(folder):
         file.write(b"after")
     assert log.read_bytes() == b"before now after"
     assert descriptor_of(log) is None
-    with pytest.raises(OSError, match="descriptor"):
-        check_target("/dev/fd/9999")
+    raises(OSError, "descriptor", check_target, "/dev/fd/9999")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o666])
@@ -241,13 +236,10 @@ def test_files_that_are_not_open_for_binary_data_are_refused(folder, content):
             ordinal.load(text)
     with open(folder / "g", "w", encoding="ascii") as text:
         for file in (text, io.StringIO()):
-            with pytest.raises(TypeError, match=r"open\(name, 'wb'\), got <_io"):
-                MODEL.save(file)
+            raises(TypeError, r"open\(name, 'wb'\), got <_io", MODEL.save, file)
     with open(path, "rb") as file, pytest.raises(io.UnsupportedOperation):
         MODEL.save(file)
     with open(folder / "g", "wb") as file, pytest.raises(io.UnsupportedOperation):
         ordinal.load(file)
-    with pytest.raises(ValueError, match="closed file"):
-        MODEL.save(file)
-    with pytest.raises(TypeError, match="path must be a path, got 3"):
-        ordinal.load(3)
+    raises(ValueError, "closed file", MODEL.save, file)
+    raises(TypeError, "path must be a path, got 3", ordinal.load, 3)

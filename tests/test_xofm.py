@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import xofm_encoding, xofm_interval, xofm_kappa, xofm_pairs, xofm_score
 from scipy import optimize
-from strategies import sample, xofm_cases
+from strategies import raises, sample, xofm_cases
 
 from ordinal import fit_xofm
 from ordinal._solvers import _factorization
@@ -31,8 +31,7 @@ every_solver = pytest.mark.parametrize("solver", SOLVERS)
 
 
 def fit(case, **options):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         return fit_xofm(case.X, case.y, **{**case.options, **options})
 
 
@@ -209,8 +208,7 @@ def test_one_batch_of_all_pairs_is_a_step_along_the_exact_gradient(monotone):
     options = {"sample_weight": weight, "rng": 3, "init_scale": 0.5}
     options.update(monotone=monotone, l2_main=1e-3, l2_pair=1e-3)
     rate = 1e-3
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         # the looks at the objective cut a run in 50: 50 passes of a batch each
         moved = fit_xofm(
             X, y, solver="sgd", batch_size=pairs, n_epochs=50, learning_rate=rate,
@@ -282,8 +280,7 @@ def test_labels_are_of_the_largest_share_and_probabilities_of_the_link():
     assert P.min() > 0
     assert (shares == 0).any()
     assert_array_equal(model.predict(X), shares.argmax(axis=1))
-    with pytest.raises(ValueError, match="proba must be one of"):
-        model.predict_proba(X, proba="mode")
+    raises(ValueError, "proba must be one of", model.predict_proba, X, proba="mode")
 
 
 def test_scores_of_two_models_are_put_in_one_unit():
@@ -510,8 +507,7 @@ def test_interactions_by_name_by_number_and_by_strength():
     for bad in ((0, 0), ("x1", "x1"), ("x9", 0), (0, 3), (True, 0)):
         with pytest.raises(ValueError, match=r"^(a and b must|[ab] (names|must))"):
             model.interaction(*bad)
-    with pytest.raises(ValueError, match="top must be a positive integer"):
-        model.interactions(top=0)
+    raises(ValueError, "top must be a positive integer", model.interactions, top=0)
 
 
 def test_early_stopping_returns_the_best_for_the_rows_held_out():
@@ -525,8 +521,7 @@ def test_early_stopping_returns_the_best_for_the_rows_held_out():
     assert c.status is Status.HELD_OUT
     assert not c.converged
     assert c.n_iter < 100
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         whole = fit_xofm(X, y, **options)
     assert whole.convergence.primal < c.primal
     # ten steps past the best one, which is what comes back
@@ -553,34 +548,30 @@ def test_a_rate_that_is_too_large_is_reported():
         fit_xofm(X, y, solver="sgd", learning_rate=1000.0, n_epochs=100)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"tau": 0}, "tau must be a positive finite number"),
-        ({"n_intervals": 0}, "n_intervals must be a positive"),
-        ({"n_intervals": [0]}, r"n_intervals\[0\] must be"),
-        ({"n_intervals": [1, 2]}, "n_intervals has 2 entries"),
-        ({"n_epochs": 3}, "n_epochs is for solver='sgd' or 'algorithm1' only"),
-        ({"learning_rate": 1}, "learning_rate is for solver='sgd'"),
-        ({"batch_size": 1}, "batch_size is for solver='sgd' only"),
-        ({"solver": "algorithm1", "batch_size": 1}, "batch_size is for solver='sgd'"),
-        ({"solver": "sgd", "max_iter": 3}, "max_iter is for solver='lbfgs' only"),
-        ({"early_stopping": 1.0}, "early_stopping must be a share"),
-        ({"early_stopping": True}, "early_stopping must be a share"),
-        ({"early_stopping": 0.2}, "early_stopping=0.2 must hold out"),
-        ({"monotone": [2]}, "monotone of 'x1' must be -1, 0 or 1"),
-        ({"monotone": [True]}, "monotone of 'x1' must be"),
-        ({"monotone": [1, 1]}, "monotone must name features or"),
-        ({"monotone": {"age": 1}}, "monotone names 'age'"),
-        ({"monotone": [1], "categorical": [0]}, "'x1', whose categories have no order"),
-        ({"categorical": "x1"}, "categorical must be a sequence"),
-        ({"categorical": [1]}, "categorical must name columns or"),
-        ({"categorical": ["b"]}, "categorical names 'b'"),
-    ],
-)
+@pytest.mark.parametrize(("options", "message"), [
+    ({"tau": 0}, "tau must be a positive finite number"),
+    ({"n_intervals": 0}, "n_intervals must be a positive"),
+    ({"n_intervals": [0]}, r"n_intervals\[0\] must be"),
+    ({"n_intervals": [1, 2]}, "n_intervals has 2 entries"),
+    ({"n_epochs": 3}, "n_epochs is for solver='sgd' or 'algorithm1' only"),
+    ({"learning_rate": 1}, "learning_rate is for solver='sgd'"),
+    ({"batch_size": 1}, "batch_size is for solver='sgd' only"),
+    ({"solver": "algorithm1", "batch_size": 1}, "batch_size is for solver='sgd'"),
+    ({"solver": "sgd", "max_iter": 3}, "max_iter is for solver='lbfgs' only"),
+    ({"early_stopping": 1.0}, "early_stopping must be a share"),
+    ({"early_stopping": True}, "early_stopping must be a share"),
+    ({"early_stopping": 0.2}, "early_stopping=0.2 must hold out"),
+    ({"monotone": [2]}, "monotone of 'x1' must be -1, 0 or 1"),
+    ({"monotone": [True]}, "monotone of 'x1' must be"),
+    ({"monotone": [1, 1]}, "monotone must name features or"),
+    ({"monotone": {"age": 1}}, "monotone names 'age'"),
+    ({"monotone": [1], "categorical": [0]}, "'x1', whose categories have no order"),
+    ({"categorical": "x1"}, "categorical must be a sequence"),
+    ({"categorical": [1]}, "categorical must name columns or"),
+    ({"categorical": ["b"]}, "categorical names 'b'"),
+])  # fmt: skip
 def test_a_bad_argument_is_named(options, message):
-    with pytest.raises(ValueError, match=message):
-        fit_xofm([[0.0], [1.0], [2.0]], [0, 1, 1], **options)
+    raises(ValueError, message, fit_xofm, [[0.0], [1.0], [2.0]], [0, 1, 1], **options)
 
 
 def test_probabilities_are_finite_where_one_rank_outweighs_the_others():
@@ -602,51 +593,46 @@ def genuine():
     return fit_xofm(*sample(40, 3), max_iter=3000)
 
 
-@pytest.mark.parametrize(
-    ("field", "edit", "message"),
-    [
-        ("u", lambda a: np.full_like(a, LARGEST), "make scores beyond double"),
-        ("V", lambda a: np.full_like(a, 1e160), "make scores beyond double"),
-        ("node_mass", lambda a: np.full_like(a, LARGEST), "node_mass must sum to 1"),
-        ("node_mass", lambda a: 2 * a, "node_mass must sum to 1 for each feature"),
-        ("node_mass", lambda a: -a, "XofmModel.node_mass must be >= 0"),
-        ("node_between", lambda a: a + 1, "node_between must be at most node_mass"),
-        ("node_between", lambda a: a[:-1], "makes N"),
-        (
-            "histogram.0",
-            lambda a: np.full_like(a, LARGEST),
-            "histogram must hold shares",
-        ),
-        ("histogram.0", lambda a: a + 1, "histogram must hold shares"),
-        ("histogram.0", lambda a: a[:0], "histogram must hold shares"),
-        ("scores", lambda a: a[::-1], "scores must not fall within a rank"),
-        ("mass", lambda a: 0 * a, "XofmModel.mass must be positive"),
-        ("mass", lambda a: a[::-1], "mass must not fall within a rank"),
-        ("mass", lambda a: a * 1e300, "mass must be at most the number of rows"),
-        ("start", lambda a: a + 1, "start must divide the scores"),
-        ("start", lambda a: np.where(a > 0, a[-1], 0), "start must divide the scores"),
-        ("start", lambda a: a[::-1], "XofmModel.start must not fall"),
-        ("first", lambda a: a + 1, "first must count the pieces"),
-        ("monotone", lambda a: a + 2, "XofmModel.monotone must be -1, 0 or 1"),
-        ("breakpoints.0", lambda a: a[::-1], r"breakpoints\[0\] must increase"),
-        ("breakpoints.0", lambda a: a[:0], "breakpoints are for the features of num"),
-        ("breakpoints.0", lambda a: a[:-1], "first must count the pieces"),
-        ("breakpoints.0", lambda a: LARGEST * np.linspace(-1, 1, a.size), "span"),
-    ],
-)
+@pytest.mark.parametrize(("field", "edit", "message"), [
+    ("u", lambda a: np.full_like(a, LARGEST), "make scores beyond double"),
+    ("V", lambda a: np.full_like(a, 1e160), "make scores beyond double"),
+    ("node_mass", lambda a: np.full_like(a, LARGEST), "node_mass must sum to 1"),
+    ("node_mass", lambda a: 2 * a, "node_mass must sum to 1 for each feature"),
+    ("node_mass", lambda a: -a, "XofmModel.node_mass must be >= 0"),
+    ("node_between", lambda a: a + 1, "node_between must be at most node_mass"),
+    ("node_between", lambda a: a[:-1], "makes N"),
+    (
+        "histogram.0",
+        lambda a: np.full_like(a, LARGEST),
+        "histogram must hold shares",
+    ),
+    ("histogram.0", lambda a: a + 1, "histogram must hold shares"),
+    ("histogram.0", lambda a: a[:0], "histogram must hold shares"),
+    ("scores", lambda a: a[::-1], "scores must not fall within a rank"),
+    ("mass", lambda a: 0 * a, "XofmModel.mass must be positive"),
+    ("mass", lambda a: a[::-1], "mass must not fall within a rank"),
+    ("mass", lambda a: a * 1e300, "mass must be at most the number of rows"),
+    ("start", lambda a: a + 1, "start must divide the scores"),
+    ("start", lambda a: np.where(a > 0, a[-1], 0), "start must divide the scores"),
+    ("start", lambda a: a[::-1], "XofmModel.start must not fall"),
+    ("first", lambda a: a + 1, "first must count the pieces"),
+    ("monotone", lambda a: a + 2, "XofmModel.monotone must be -1, 0 or 1"),
+    ("breakpoints.0", lambda a: a[::-1], r"breakpoints\[0\] must increase"),
+    ("breakpoints.0", lambda a: a[:0], "breakpoints are for the features of num"),
+    ("breakpoints.0", lambda a: a[:-1], "first must count the pieces"),
+    ("breakpoints.0", lambda a: LARGEST * np.linspace(-1, 1, a.size), "span"),
+])  # fmt: skip
 def test_a_model_file_that_makes_no_model_is_refused(
     field, edit, message, genuine, tmp_path
 ):
-    with pytest.raises(ValueError, match=message):
-        load_edited(genuine, tmp_path, {field: edit})
+    raises(ValueError, message, load_edited, genuine, tmp_path, {field: edit})
 
 
 def test_link_input_refuses_what_is_no_table_and_takes_no_place_for_a_category():
     X = np.column_stack([np.arange(30) % 7, np.arange(30) % 3])
     model = fit_xofm(X, np.arange(30) % 3, categorical=[1])
     for bad in (X[:, :1], X[0], np.full(X.shape, np.inf)):
-        with pytest.raises(ValueError, match=r"^X "):
-            model.link_input(bad, model)
+        raises(ValueError, r"^X ", model.link_input, bad, model)
     far, gap = X.astype(float), X.astype(float)
     far[:, 1], gap[:, 1] = 1e9, np.nan
     assert_array_equal(model.link_input(far, model), model.link_input(gap, model))
