@@ -41,6 +41,12 @@ def raises(error, message, call, /, *args, **options):
         call(*args, **options)
 
 
+def options_of(case, *names):
+    """Return the classes and weights of a case, and other arguments by name."""
+    own = {name: getattr(case, name) for name in names}
+    return {"classes": range(case.r), "sample_weight": case.weight, **own}
+
+
 class Case(NamedTuple):
     """A training set and the arguments of `fit_npsvor` that define the problem."""
 
@@ -56,15 +62,7 @@ class Case(NamedTuple):
 
     @property
     def options(self):
-        return {
-            "classes": range(self.r),
-            "kernel": self.kernel,
-            "C": self.C,
-            "C2": self.C2,
-            "epsilon": self.epsilon,
-            "sample_weight": self.weight,
-            "cost": self.cost,
-        }
+        return options_of(self, "kernel", "C", "C2", "epsilon", "cost")
 
     @property
     def terms(self):
@@ -177,13 +175,7 @@ class SvorCase(NamedTuple):
 
     @property
     def options(self):
-        return {
-            "classes": range(self.r),
-            "kernel": self.kernel,
-            "C": self.C,
-            "sample_weight": self.weight,
-            "cost": self.cost,
-        }
+        return options_of(self, "kernel", "C", "cost")
 
     @property
     def full_cost(self):
@@ -369,20 +361,10 @@ class XofmCase(NamedTuple):
 
     @property
     def options(self):
-        return {
-            "classes": range(self.r),
-            "sample_weight": self.weight,
-            "categorical": np.flatnonzero(self.is_category).tolist(),
-            "monotone": self.sign,
-            "n_intervals": self.n_intervals,
-            "breakpoints": self.breakpoints,
-            "n_factors": self.n_factors,
-            "tau": self.tau,
-            "l2_main": self.l2_main,
-            "l2_pair": self.l2_pair,
-            "rng": self.seed,
-            "n_threads": 1,
-        }
+        names = "n_intervals", "breakpoints", "n_factors", "tau", "l2_main", "l2_pair"
+        categorical = np.flatnonzero(self.is_category).tolist()
+        own = {"categorical": categorical, "monotone": self.sign, "rng": self.seed}
+        return {**options_of(self, *names), **own, "n_threads": 1}
 
 
 @st.composite
@@ -427,14 +409,7 @@ class TlsCase(NamedTuple):
 
     @property
     def options(self):
-        return {
-            "classes": range(self.r),
-            "kernel": self.kernel,
-            "C": self.C,
-            "u": self.u,
-            "eta": self.eta,
-            "sample_weight": self.weight,
-        }
+        return options_of(self, "kernel", "C", "u", "eta")
 
     @property
     def held(self):

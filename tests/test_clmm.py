@@ -14,6 +14,7 @@ from files import loaded
 from numpy.testing import assert_allclose
 from oracles import ratio_probabilities, slope
 from strategies import raises
+from test_clmm_averages import grouped
 from test_ratio import CASES, FAMILIES
 
 import ordinal
@@ -540,19 +541,11 @@ def test_profile_intervals_of_a_deviation(exact):
     assert_allclose(tidy["upper"][-2:], table["upper"])
 
 
-def slopes(seed=2, n=400):
-    """Rows of 20 groups with a random intercept and slope, correlated by 0.5."""
-    rng = np.random.default_rng(seed)
-    group, x = np.arange(n) % 20, rng.normal(size=n)
-    b = rng.normal(size=(20, 2)) @ [[1.0, 0.6], [0.0, 1.0]]
-    score = x + b[group, 0] + b[group, 1] * x + rng.logistic(size=n)
-    return x[:, None], np.digitize(score, [-1, 1]), group
-
-
 @pytest.mark.slow("a general solver per end")
 def test_profile_ends_lie_z_squared_below_the_optimum():
     optimize = pytest.importorskip("scipy.optimize")
-    x, y, group = slopes()
+    x, y, groups = grouped()
+    group = groups["g"]
     fit = {"groups": {"g": group}, "slopes": {"g": [0]}, **LAPLACE}
     model = ordinal.fit_clmm(x, y, **fit)
     assert not model.is_singular

@@ -38,6 +38,11 @@ def table(n=N, d=3):
     return X, rng.integers(0, 4, n) * 10, rng.integers(1, 4, n) / 2
 
 
+def lazy(X, y, rows, labels):
+    """Return dask arrays, in blocks of so many rows and labels."""
+    return da.from_array(X, chunks=(rows, 2)), da.from_array(y, chunks=labels)
+
+
 def same(a: ChunkedProblem, b: Problem):
     for name in ("rank", "classes", "weight", "sample_weight"):
         assert_array_equal(getattr(a, name), getattr(b, name))
@@ -50,15 +55,10 @@ def test_problem_is_that_of_arrays(size):
     X, y, w = table()
     options = {"class_weight": "balanced"}
     here = ChunkedProblem.from_source(Cut([], X, y, w), **options)
-    there = read_problem(
-        da.from_array(X, chunks=(size, 2)), da.from_array(y, chunks=size),
-        sample_weight=w, **options,
-    )  # fmt: skip
+    there = read_problem(*lazy(X, y, size, size), sample_weight=w, **options)
     same(there, here)
-    for ours, theirs in zip(
-        here.moments.mean_and_scale(), there.moments.mean_and_scale(), strict=True
-    ):
-        assert_allclose(theirs, ours, rtol=1e-13, atol=1e-15)
+    ours, theirs = (problem.moments.mean_and_scale() for problem in (here, there))
+    assert_allclose(theirs, ours, rtol=1e-13, atol=1e-15)
     assert there.X.sizes.tolist() == [len(b) for b in np.split(y, range(size, N, size))]
     numbers = np.array([N - 1, 5, 9000, 5, 0])
     assert_array_equal(there.X[numbers], X[numbers])
@@ -74,15 +74,15 @@ def test_data_frames_have_names_and_ordered_categories():
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     frame["y"] = pandas.Categorical(words[y // 10], words, ordered=True)
     here = Problem.from_arrays(frame[["a", "b", "c"]], frame["y"])
-    lazy = dd.from_pandas(frame, npartitions=5)
-    same(read_problem(lazy[["a", "b", "c"]], lazy["y"]), here)
+    parts = dd.from_pandas(frame, npartitions=5)
+    same(read_problem(parts[["a", "b", "c"]], parts["y"]), here)
 
 
 def test_sparse_blocks():
     X, y, _ = table()
     X[X < 1] = 0
-    lazy = da.from_array(X, chunks=(CHUNK, 3)).map_blocks(scipy.sparse.csr_matrix)
-    problem = read_problem(lazy, y)
+    blocks = da.from_array(X, chunks=(CHUNK, 3)).map_blocks(scipy.sparse.csr_matrix)
+    problem = read_problem(blocks, y)
     assert problem.moments is None
     rows = problem.X[np.array([7, 9000])]
     assert isinstance(rows, CSR)
@@ -130,10 +130,7 @@ def test_fits_are_those_of_arrays(fit, kernel):
         "tol": 1e-4,
     }  # fmt: skip
     here = fit(X, y, sample_weight=w, **options)
-    there = fit(
-        da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=700),
-        sample_weight=w, **options,
-    )  # fmt: skip
+    there = fit(*lazy(X, y, 900, 700), sample_weight=w, **options)
     for one, other in ((here, there), (there, here)):
         for part in one.convergence.parts or [one.convergence]:
             assert part.rel_gap <= 1e-4
@@ -164,20 +161,22 @@ def test_searches_are_near_those_of_arrays():
         "gamma": 0.1, "tol": 1e-4, "cv": 2,
         "scoring": ["mae", "mze"],
     }  # fmt: skip
-    lazy = da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=700)
+    parts = lazy(X, y, 900, 700)
     here = select(ordinal.fit_svorim, X, y, sample_weight=w, **options)
-    there = select(ordinal.fit_svorim, *lazy, sample_weight=w, **options)
+    there = select(ordinal.fit_svorim, *parts, sample_weight=w, **options)
     assert not there.failures
     assert_allclose(there.scores, here.scores, atol=0.03)
     assert (there.predict(X) == here.predict(X)).mean() > 0.97
     ours, theirs = (found.model.preprocessor for found in (here, there))
     assert_allclose(theirs.mean, ours.mean, rtol=1e-12)
     assert_allclose(theirs.scale, ours.scale, rtol=1e-12)
-    sets = ordinal.cross_conformal(ordinal.fit_svorim, *lazy, cv=2, basis=20, gamma=0.1)
+    sets = ordinal.cross_conformal(
+        ordinal.fit_svorim, *parts, cv=2, basis=20, gamma=0.1
+    )
     assert 0.88 < sets.evaluate(X, y)["coverage"][-1] < 0.95
     with ThreadPoolExecutor(1) as pool:
         with pytest.raises(TypeError, match="executor must be None where X is a col"):
-            select(ordinal.fit_svorim, *lazy, executor=pool, **options)
+            select(ordinal.fit_svorim, *parts, executor=pool, **options)
 
 
 @pytest.mark.slow("calibrates at workers twice")
@@ -189,13 +188,13 @@ def test_sets_are_calibrated_at_the_workers():
     frame = pandas.DataFrame(X, columns=["a", "b", "c"])
     model = ordinal.companions.fit_lit(frame[:1000], y[:1000])
     here = ordinal.conformal(model, X, y, sample_weight=w)
-    lazy = dd.from_pandas(frame[["c", "a", "b"]].assign(w=w), npartitions=4)
-    for rows, weight in ((da.from_array(X, chunks=(900, 2)), w), (lazy, lazy["w"])):
+    parts = dd.from_pandas(frame[["c", "a", "b"]].assign(w=w), npartitions=4)
+    for rows, weight in ((da.from_array(X, chunks=(900, 2)), w), (parts, parts["w"])):
         there = ordinal.conformal(model, rows, y, sample_weight=weight)
         assert_allclose(there.scores, here.scores, rtol=1e-10, atol=1e-12)
         assert_array_equal(there.weights, here.weights)
     with pytest.raises(ValueError, match="X has no column 'b', which the model was"):
-        ordinal.conformal(model, lazy[["a", "c"]], y)
+        ordinal.conformal(model, parts[["a", "c"]], y)
     X[1000, 1] = np.nan
     with pytest.raises(ValueError, match="block 1, whose row 0 is row 900 of all: X"):
         ordinal.conformal(model, da.from_array(X, chunks=(900, 3)), y)
@@ -205,9 +204,8 @@ def test_a_store_does_not_know_rows_at_workers(tmp_path):
     X, y, _ = table(300)
     with pytest.raises(TypeError, match=", which store= cannot identify in a"):
         select(
-            ordinal.fit_svorim, da.from_array(X), y, search=Grid(C=[1.0]), basis=9,
-            store=tmp_path,
-        )  # fmt: skip
+            "svorim", da.from_array(X), y, search={"C": [1.0]}, basis=9, store=tmp_path
+        )
 
 
 def test_some_rows_stay_where_they_are():
@@ -266,13 +264,9 @@ def test_tlssvor_has_the_bytes_of_one_process(options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ordinal.exceptions.DisorderedThresholdsWarning)
         here = ordinal.fit_tlssvor(Cut([], X, y, w), None, n_threads=2, **options)
-        there = ordinal.fit_tlssvor(
-            da.from_array(X, chunks=(CHUNK, 2)), da.from_array(y, chunks=5000),
-            sample_weight=w, **options,
-        )  # fmt: skip
-        other = ordinal.fit_tlssvor(
-            da.from_array(X, chunks=(1000, 3)), y, sample_weight=w, **options
-        )
+        options["sample_weight"] = w
+        there = ordinal.fit_tlssvor(*lazy(X, y, CHUNK, 5000), **options)
+        other = ordinal.fit_tlssvor(da.from_array(X, chunks=(1000, 3)), y, **options)
     if "basis" not in options or options["basis"] == 20:  # the same basis
         names = "coef", "thresholds", "support"
         same_bytes(here, there, names)
@@ -295,17 +289,14 @@ def test_pom_has_the_bytes_of_one_process(options):
     noise = np.random.default_rng(1).logistic(size=N)
     y = np.digitize(X[:, 0] + 0.3 * X[:, 1] + noise, [-1, 0.5, 2])
     here = ordinal.fit_pom(Cut([], X, y, w), None, **options)
-    there = ordinal.fit_pom(
-        da.from_array(X, chunks=(CHUNK, 2)), da.from_array(y, chunks=5000),
-        sample_weight=w, **options,
-    )  # fmt: skip
+    there = ordinal.fit_pom(*lazy(X, y, CHUNK, 5000), sample_weight=w, **options)
     estimates = ["coef", "alpha", "nominal_coef", "scale_coef"]
     same_bytes(here, there, estimates + ["covariance"] * ("l2" not in options))
     assert here.loglik == there.loglik
     assert here.statistics.null_loglik == there.statistics.null_loglik
     assert here.statistics.crossings.tolist() == there.statistics.crossings.tolist()
-    other = ordinal.fit_pom(da.from_array(X, chunks=(1000, 3)), y, sample_weight=w,
-                            **options)  # fmt: skip
+    rows = da.from_array(X, chunks=(1000, 3))
+    other = ordinal.fit_pom(rows, y, sample_weight=w, **options)
     assert_allclose(other.coef, here.coef, rtol=1e-7, atol=1e-10)
 
 

@@ -54,6 +54,12 @@ def path(request, tmp_path, piece):
     return str(path)
 
 
+def joined(source):
+    """Return the features and the labels of all blocks of a source."""
+    X, y = zip(*source.blocks(), strict=True)
+    return np.concatenate([np.asarray(part) for part in X]), np.concatenate(y)
+
+
 def test_pieces_are_the_whole_table(path, piece):
     whole, parts = read_table(path), list(table_pieces(path))
     assert (len(parts) > 1) == (piece < (200 if "parquet" in path else 3000))
@@ -67,14 +73,12 @@ def test_pieces_are_the_whole_table(path, piece):
 
 
 def test_blocks_of_a_file(path):
-    frame = pandas.read_parquet(path) if path.endswith("parquet") else None
-    frame = pandas.read_csv(path) if frame is None else frame
+    read = pandas.read_parquet if path.endswith("parquet") else pandas.read_csv
+    frame = read(path)
     source = data.blocks(path, target="stars", drop=["kind"])
     for _ in range(2):  # each call begins anew
-        blocks = list(source.blocks())
-        X = np.concatenate([np.asarray(X) for X, _ in blocks])
+        X, y = joined(source)
         np.testing.assert_array_equal(X, frame[["size", "age"]])
-        y = np.concatenate([y for _, y in blocks])
         np.testing.assert_array_equal(y, frame["stars"])
     problem = ChunkedProblem.from_source(source)
     assert problem.feature_names == ("size", "age")
@@ -178,12 +182,11 @@ def test_blocks_of_another_layout(tmp_path, piece):
     """And without an end of the last line."""
     path = tmp_path / "t.csv"
     path.write_text("a;y\n" + "\n".join(f"{k},5;{k % 3}" for k in range(50)))
-    blocks = list(data.blocks(path, target="y", separator=";", decimal=",").blocks())
-    assert (len(blocks) > 1) == (piece < 100)
-    rows = np.concatenate([np.asarray(X)[:, 0] for X, _ in blocks])
-    np.testing.assert_array_equal(rows, np.arange(50) + 0.5)
-    labels = np.concatenate([y for _, y in blocks])
-    np.testing.assert_array_equal(labels, np.arange(50) % 3)
+    source = data.blocks(path, target="y", separator=";", decimal=",")
+    assert (len(list(source.blocks())) > 1) == (piece < 100)
+    X, y = joined(source)
+    np.testing.assert_array_equal(X[:, 0], np.arange(50) + 0.5)
+    np.testing.assert_array_equal(y, np.arange(50) % 3)
 
 
 @pytest.mark.parametrize("piece", [30, 1 << 23], indirect=True)
@@ -249,10 +252,9 @@ def test_predictions_of_blocks_are_those_of_all_rows(model, tmp_path):
     stored = mapped(X, tmp_path)
     source = Cut([1, 700], X, np.zeros(len(X)))
     for rows in (X, stored, source, pandas.DataFrame(X), X.tolist()):
-        labels = list(data.predictions(model, rows))
-        np.testing.assert_array_equal(np.concatenate(labels), model.predict(X))
-        proba = list(data.predictions(model, rows, proba=True))
-        P = np.concatenate(proba)
+        labels = np.concatenate(list(data.predictions(model, rows)))
+        np.testing.assert_array_equal(labels, model.predict(X))
+        P = np.concatenate(list(data.predictions(model, rows, proba=True)))
         np.testing.assert_allclose(P, model.predict_proba(X), rtol=1e-12)
     assert [len(part) for part in data.predictions(model, stored)] == [8192, 2308]
 
@@ -278,12 +280,11 @@ def test_parquet_is_written_by_pyarrow(model, tmp_path, monkeypatch):
 @pytest.mark.parametrize("proba", [False, True])
 def test_predictions_are_written(model, tmp_path, proba):
     X, _ = ordinal.datasets.make_gaussians(10)
-    source = Cut([4, 25], X)
-    data.write_predictions(tmp_path / "p.csv", model, source, proba=proba)
-    data.write_predictions(tmp_path / "p.parquet", model, source, proba=proba)
-    read = {"csv": pandas.read_csv, "parquet": pandas.read_parquet}
-    for frame in (way(tmp_path / f"p.{name}") for name, way in read.items()):
-        names = [f"P({k})" for k in (1, 2, 3)] if proba else []
+    names = [f"P({k})" for k in (1, 2, 3)] if proba else []
+    for name, read in (("csv", pandas.read_csv), ("parquet", pandas.read_parquet)):
+        path = tmp_path / f"p.{name}"
+        data.write_predictions(path, model, Cut([4, 25], X), proba=proba)
+        frame = read(path)
         assert list(frame) == ["prediction", *names]
         np.testing.assert_array_equal(frame["prediction"], model.predict(X))
         if proba:
@@ -320,10 +321,9 @@ def test_columns_are_kept_beside_predictions(tmp_path, fitted_on):
         assert kept.tolist() == table["id"].fillna("").tolist()
         with pytest.raises(ValueError, match=r"no column 'ID'|got 'ID'; .* 'id'\?$"):
             data.write_predictions(tmp_path / "p.csv", model, source, keep=["ID"])
-    for source, keep, said in [
-        (X, ["id"], "of a file or"),
-        (table, "id", "be columns by"),
-    ]:
+    for source, keep, said in (
+        (X, ["id"], "of a file or"), (table, "id", "be columns by"),
+    ):  # fmt: skip
         with pytest.raises(ValueError, match=f"^keep .* {said}"):
             data.write_predictions(tmp_path / "p.csv", model, source, keep=keep)
 

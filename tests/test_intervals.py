@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from oracles import cumulative_edges, cumulative_terms
 from registry import FITS
 from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
@@ -27,14 +28,6 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::ordinal.exceptions.DisorderedThresholdsWarning"
 )
 
-CDF = {
-    "logit": special.expit,
-    "probit": special.ndtr,
-    "cloglog": lambda t: -np.expm1(-np.exp(t)),
-    "loglog": lambda t: np.exp(-np.exp(-t)),
-    "cauchit": stats.cauchy.cdf,
-}
-
 
 def coarse(n=80, r=6, seed=0, share=0.5):
     """Rows of a proportional odds model, some with an interval; its ends are ranks."""
@@ -50,17 +43,13 @@ def coarse(n=80, r=6, seed=0, share=0.5):
 
 def loglik(p, X, lower, upper, link="logit", nominal=(), scale=(), offset=0.0, w=1.0):
     """Log-likelihood of all parameters, in the order of `parameters`."""
-    T, m, k = int(upper.max()), len(nominal), len(scale)
-    location = [j for j in range(X.shape[1]) if j not in nominal]
-    sizes = np.cumsum([T, T * m, len(location)])
-    theta, nu, beta, zeta = np.split(np.asarray(p), sizes)
-    at = theta - X[:, nominal] @ nu.reshape(T, m).T
-    at = (at - (X[:, location] @ beta + offset)[:, None]) / np.exp(
-        X[:, scale] @ zeta if k else np.zeros(len(X))
-    )[:, None]
-    at = np.pad(at, ((0, 0), (1, 1)), constant_values=(-np.inf, np.inf))
-    i, F = np.arange(len(X)), CDF[link]
-    return float((w * np.log(F(at[i, upper + 1]) - F(at[i, lower]))).sum())
+    location = np.setdiff1d(range(X.shape[1]), nominal)
+    columns = (X[:, list(of)] for of in (location, nominal, scale))
+    eta = cumulative_edges(
+        np.asarray(p), int(upper.max()), "flexible", *columns, offset
+    )
+    i = np.arange(len(X))
+    return float((w * cumulative_terms(link, eta[i, upper + 1], eta[i, lower])).sum())
 
 
 def derivatives(f, x):
@@ -612,10 +601,10 @@ def test_a_mixed_fit_is_the_maximum_of_a_slow_integral():
 
     def f(p):
         at = (X[:, 0] * p[3])[:, None] + np.exp(p[4]) * z
-        ends, F = np.r_[-np.inf, p[:3], np.inf], CDF["logit"]
-        P = F(ends[upper + 1][:, None] - at) - F(ends[lower][:, None] - at)
+        ends = np.r_[-np.inf, p[:3], np.inf][:, None]
+        terms = cumulative_terms("logit", ends[upper + 1] - at, ends[lower] - at)
         logs = np.zeros((G, z.size))
-        np.add.at(logs, g, np.log(P))
+        np.add.at(logs, g, terms)
         return float(np.log(np.exp(logs) @ weight / weight.sum()).sum())
 
     x = np.append(model.parameters, np.log(model.deviations["sd"][0]))

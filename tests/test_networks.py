@@ -6,32 +6,22 @@ from itertools import product
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import slopes
+from oracles import TAILS, slopes
 from scipy import sparse
-from scipy.stats import norm
 from strategies import raises, sample
 
-import ordinal
+from ordinal import companions
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.models import Status
 from ordinal.networks import layers
 from ordinal.networks.layers import Cumulative, OrderedCodes, log_odds
 
 LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit")
-F = {
-    "logit": lambda t: 1 / (1 + np.exp(-t)),
-    "probit": norm.cdf,
-    "cloglog": lambda t: 1 - np.exp(-np.exp(t)),
-    "loglog": lambda t: np.exp(-np.exp(-t)),
-    "cauchit": lambda t: 0.5 + np.arctan(t) / np.pi,
-}
+F = {link: below for link, (below, _) in TAILS.items()}
 FITS = {
-    "nnor": (ordinal.companions.fit_nnor, {}),
-    "nnor-squared": (ordinal.companions.fit_nnor, {"loss": "squared"}),
-    **{
-        f"nnpom-{link}": (ordinal.companions.fit_nnpom, {"link": link})
-        for link in LINKS
-    },
+    "nnor": (companions.fit_nnor, {}),
+    "nnor-squared": (companions.fit_nnor, {"loss": "squared"}),
+    **{f"nnpom-{link}": (companions.fit_nnpom, {"link": link}) for link in LINKS},
 }
 every_fit = pytest.mark.parametrize("name", FITS)
 
@@ -129,9 +119,7 @@ def test_probabilities_are_those_of_the_loss(name):
 
 @pytest.mark.parametrize("far", [0.0, 40.0, 190.0])
 def test_probabilities_of_outputs_out_of_order_are_not_negative(far):
-    model = ordinal.companions.fit_nnor(
-        [[0.0], [1.0], [2.0], [3.0]], range(4), n_hidden=1
-    )
+    model = companions.fit_nnor([[0.0], [1.0], [2.0], [3.0]], range(4), n_hidden=1)
     z = far + np.array([[1.0, 1.25, 1.5], [1.0, 0.5, 0.75], [1.5, 1.25, 1.0]])
     for outputs in (z, -z):
         P = model._proba(outputs)
@@ -142,7 +130,7 @@ def test_probabilities_of_outputs_out_of_order_are_not_negative(far):
 
 def test_rules_on_outputs_out_of_order():
     X, y = sample(60, 4)
-    model = ordinal.companions.fit_nnor(X, y)
+    model = companions.fit_nnor(X, y)
     # units that say nothing: the outputs are 0.4, 0.9 and 0.2 everywhere
     odds = -np.log(np.array([0.4, 0.9, 0.2]) / np.array([0.6, 0.1, 0.8]))
     flat = replace(model, output_weights=0 * model.output_weights, offsets=odds)
@@ -212,7 +200,7 @@ def test_the_best_of_several_starts_is_kept():
     X, y = sample(90, 4, noise=2.0)
     options = {"n_hidden": 4, "l2": 1e-3}
     rng = np.random.default_rng(5)
-    fit = ordinal.companions.fit_nnpom
+    fit = companions.fit_nnpom
     ends = [fit(X, y, rng=rng, **options).convergence for _ in range(4)]
     several = fit(X, y, rng=5, n_starts=4, **options).convergence
     values = [c.primal for c in ends]
@@ -231,8 +219,8 @@ def test_a_fit_that_is_stopped_before_its_last_start_says_so():
         return len(steps) > 2 and steps[-1] == steps[-2]  # where a start begins
 
     with pytest.warns(ConvergenceWarning, match="fit_nnor: stopped after"):
-        model = ordinal.companions.fit_nnor(X, y, n_starts=3, callback=stop)
-    first = ordinal.companions.fit_nnor(X, y)
+        model = companions.fit_nnor(X, y, n_starts=3, callback=stop)
+    first = companions.fit_nnor(X, y)
     assert model.convergence.status is Status.STOPPED
     assert_array_equal(model.output_weights, first.output_weights)
 
@@ -256,15 +244,15 @@ def test_rows_that_are_not_kept_and_sparse_ones_change_no_bit(name, monkeypatch)
 def test_what_is_no_network_is_refused(tmp_path):
     X, y = sample(20, 3)
     with pytest.raises(ValueError, match=r"^loss must be one of 'cross_entropy', 'squ"):
-        ordinal.companions.fit_nnor(X, y, loss="hinge")
+        companions.fit_nnor(X, y, loss="hinge")
     with pytest.raises(ValueError, match=r"^link must be one of 'logit', 'probit', "):
-        ordinal.companions.fit_nnpom(X, y, link="log")
+        companions.fit_nnpom(X, y, link="log")
     X, y = sample(60, 4)
-    model = ordinal.companions.fit_nnor(X, y)
+    model = companions.fit_nnor(X, y)
     bad = replace(model, observed=np.array([True, True, False, True]))
     raises(ValueError, "observed must name one rank more", bad.save, tmp_path / "bad")
     X, y = sample(60, 3)
-    model = ordinal.companions.fit_nnor(X, y, n_hidden=7)
+    model = companions.fit_nnor(X, y, n_hidden=7)
     assert model.n_hidden == 7
     H = model.hidden(X)
     assert H.shape == (60, 7)

@@ -448,10 +448,8 @@ def test_kernels_that_are_no_kernels_are_refused(fit_it):
         fit_it(X2, [0, 1], kernel=lambda A, B: 1 + A + 0 * B.T)
     with pytest.raises(ValueError, match="rows of X must have squares of at most"):
         fit_it([[1e200], [2e200]], [0, 1], kernel="linear")
-    with pytest.raises(
-        ValueError, match=r"X must be symmetric .*row and column 0 diff"
-    ):
-        fit_it([[1.0, 2.0], [2.1, 1.0]], [0, 1], **PRECOMPUTED)
+    message = r"X must be symmetric .*row and column 0 diff"
+    raises(ValueError, message, fit_it, [[1.0, 2.0], [2.1, 1.0]], [0, 1], **PRECOMPUTED)
 
 
 ADMM = {"solver": "admm"}

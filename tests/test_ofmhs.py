@@ -13,6 +13,7 @@ from oracles import slopes
 from strategies import at_most, sample
 
 import ordinal
+from ordinal.companions import fit_ofmhs
 from ordinal.ofmhs.hierarchy import (
     HierarchyPath,
     PairPenalties,
@@ -82,9 +83,7 @@ def primal_and_dual(model, X, y, weight):
 def test_the_certificate_is_that_of_the_rows(l1, ratio):
     X, y = crossed()
     weight = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
-    model = ordinal.companions.fit_ofmhs(
-        X, y, l1=l1, pair_ratio=ratio, sample_weight=weight, tol=1e-9
-    )
+    model = fit_ofmhs(X, y, l1=l1, pair_ratio=ratio, sample_weight=weight, tol=1e-9)
     primal, dual, _, null = primal_and_dual(model, X, y, weight)
     c = model.convergence
     assert_allclose([c.primal, c.dual], [primal, dual], rtol=1e-11)
@@ -93,9 +92,7 @@ def test_the_certificate_is_that_of_the_rows(l1, ratio):
     assert -1e-14 <= primal - dual <= 1e-9 * null
     assert model.n_pairs > 0 or l1 == 0.1
     # subgradients of (P), which is convex
-    model = ordinal.companions.fit_ofmhs(
-        X, y, l1=l1, pair_ratio=ratio, sample_weight=weight, tol=1e-13
-    )
+    model = fit_ofmhs(X, y, l1=l1, pair_ratio=ratio, sample_weight=weight, tol=1e-13)
     (g, G) = primal_and_dual(model, X, y, weight)[2]
     own, l_pair = model.main - model.brought.sum(axis=1), l1 * math.sqrt(2 + ratio**2)
     held = np.abs(own) > 1e-9
@@ -198,18 +195,16 @@ def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
 @pytest.mark.parametrize("ratio", [0.0, 1.0, 5.0, np.inf])
 def test_the_largest_penalty_is_where_effects_begin(ratio):
     X, y = crossed()
-    none = ordinal.companions.fit_ofmhs(X, y, l1=10.0, pair_ratio=ratio)
+    none = fit_ofmhs(X, y, l1=10.0, pair_ratio=ratio)
     assert none.convergence.n_iter == 0
-    _, _, (g, G), _ = primal_and_dual(
-        ordinal.companions.fit_ofmhs(X, y, l1=10.0), X, y, np.ones(len(y))
-    )
+    _, _, (g, G), _ = primal_and_dual(fit_ofmhs(X, y, l1=10.0), X, y, np.ones(len(y)))
     sizes = [math.hypot(g[j], g[k], G[j, k]) for j, k in combinations(range(4), 2)]
     closed = max(np.abs(g).max(), max(sizes) / math.sqrt(2 + ratio**2))
     assert none.largest == pytest.approx(closed, rel=1e-10)
-    at = ordinal.companions.fit_ofmhs(X, y, l1=none.largest, pair_ratio=ratio)
+    at = fit_ofmhs(X, y, l1=none.largest, pair_ratio=ratio)
     assert not at.main.any()
     assert not at.pairs.any()
-    below = ordinal.companions.fit_ofmhs(X, y, l1=0.99 * none.largest, pair_ratio=ratio)
+    below = fit_ofmhs(X, y, l1=0.99 * none.largest, pair_ratio=ratio)
     assert below.main.any()
     mass = np.bincount(y) / len(y)
     assert_allclose(at.predict_proba(X[:1])[0], mass, atol=1e-12)
@@ -219,7 +214,7 @@ def test_without_pairs_it_is_the_lasso_of_pom():
     X, y = crossed()
     Z = standardised(X, np.ones(len(y)))
     for l1 in (0.05, 0.005):
-        model = ordinal.companions.fit_ofmhs(X, y, l1=l1, pair_ratio=np.inf, tol=1e-12)
+        model = fit_ofmhs(X, y, l1=l1, pair_ratio=np.inf, tol=1e-12)
         lasso = ordinal.fit_pom(Z, y, l1=l1, tol=1e-12)
         assert not model.pairs.any()
         assert_allclose(model.main, lasso.coef, atol=1e-6)
@@ -228,22 +223,22 @@ def test_without_pairs_it_is_the_lasso_of_pom():
             lasso.convergence.primal, rel=1e-11
         )
     # and a ratio that no pair reaches is as good as infinite
-    large = ordinal.companions.fit_ofmhs(X, y, l1=0.05, pair_ratio=1e6, tol=1e-12)
+    large = fit_ofmhs(X, y, l1=0.05, pair_ratio=1e6, tol=1e-12)
     assert_array_equal(large.pairs, 0)
 
 
 def test_features_that_say_nothing_have_no_effects():
     X, y = crossed()
     wide = np.column_stack([X, np.full(len(y), 3.7), X[:, 0]])
-    model = ordinal.companions.fit_ofmhs(wide, y)
+    model = fit_ofmhs(wide, y)
     assert not model.main[4]
     assert not model.pairs[4].any()
     assert np.isfinite(model.decision_function(wide)).all()
-    single = ordinal.companions.fit_ofmhs(X[:, :1], y)
+    single = fit_ofmhs(X[:, :1], y)
     assert single.pairs.shape == (1, 1)
     assert single.n_main == 1
     X, y = sample(40, 15, noise=0.5)
-    model = ordinal.companions.fit_ofmhs(X, y, l1=1e-3)
+    model = fit_ofmhs(X, y, l1=1e-3)
     assert model.convergence.converged
     assert model.n_pairs > 0
 
@@ -252,7 +247,7 @@ def test_probabilities_and_labels_are_those_of_the_formula():
     X, y = crossed()
     # ranks 0 and 6 beyond all rows, 3 between them
     ranks = np.array([1, 2, 4, 5])[y]
-    model = ordinal.companions.fit_ofmhs(X, ranks, classes=range(7))
+    model = fit_ofmhs(X, ranks, classes=range(7))
     P = model.predict_proba(X)
     f, inner = model.decision_function(X), model.thresholds[[1, 2, 4]]
     for k in range(4):
@@ -276,7 +271,7 @@ def test_scores_are_sums_over_features_and_pairs(seed, n, d):
 
 def test_effects_are_named_and_the_largest_first():
     X, y = crossed()
-    model = ordinal.companions.fit_ofmhs(X, y, l1=0.03)
+    model = fit_ofmhs(X, y, l1=0.03)
     table = model.effects()
     assert len(table["name"]) == model.n_main + model.n_pairs
     assert (np.diff(np.abs(table["effect"])) <= 0).all()
@@ -284,5 +279,5 @@ def test_effects_are_named_and_the_largest_first():
     assert named["x1:x2"] == model.pairs[0, 1] != 0
     assert named["x2"] == model.main[1] < 0
     assert f"pairs        {model.n_pairs} of 6" in repr(model)
-    none = ordinal.companions.fit_ofmhs(X, y, l1=10.0).effects()
+    none = fit_ofmhs(X, y, l1=10.0).effects()
     assert none["name"].size == none["effect"].size == 0

@@ -16,6 +16,7 @@ from strategies import raises
 from test_pom_averages import errors, moved
 
 import ordinal
+from ordinal import fit_pom
 from ordinal.inference import contrasts, marginal_effects, predictions
 
 RNG = np.random.default_rng(0)
@@ -26,11 +27,11 @@ LABELS = np.array([1.0, 2.0, 4.0, 10.0])
 CLASSES = [0.5, 1.0, 2.0, 3.0, 4.0, 10.0, 11.0]
 Q = 0.2, 0.5, 0.9
 FITS = {
-    "scale": lambda: ordinal.fit_pom(
+    "scale": lambda: fit_pom(
         X, LABELS[Y], classes=CLASSES, scale=[0, 2], nominal=[1], link="cloglog"
     ),
-    "symmetric": lambda: ordinal.fit_pom(X, LABELS[Y], threshold="symmetric"),
-    "in order": lambda: ordinal.fit_pom(X, LABELS[Y], nominal=[1], in_order=True),
+    "symmetric": lambda: fit_pom(X, LABELS[Y], threshold="symmetric"),
+    "in order": lambda: fit_pom(X, LABELS[Y], nominal=[1], in_order=True),
     "stopping": lambda: ordinal.fit_ratio(X, LABELS[Y], nominal=[1], classes=CLASSES),
     "adjacent": lambda: ordinal.fit_ratio(X, LABELS[Y], family="adjacent"),
 }
@@ -183,7 +184,7 @@ def test_means_of_a_rank_per_row_have_errors_without_a_matrix():
     """Products with the covariance serve, of which the test takes the matrix."""
     rng = np.random.default_rng(5)
     Z = rng.normal(size=(2500, 2))
-    model = ordinal.fit_pom(Z, Z[:, 0] + rng.logistic(size=2500), classes="values")
+    model = fit_pom(Z, Z[:, 0] + rng.logistic(size=2500), classes="values")
     V, c = model.covariance, np.asarray(model.classes, float)
     rows = Z[:3]
     F = np.cumsum(model.predict_proba(rows), axis=1)[:, :-1]
@@ -242,9 +243,7 @@ EMMEANS = {
 @pytest.mark.parametrize("kind", EMMEANS)
 def test_grids_and_contrasts_are_those_of_emmeans(kind):
     table = housing()
-    model = ordinal.fit_pom(
-        "Sat ~ Infl * Cont + Type", table, sample_weight="Freq", tol=1e-10
-    )
+    model = fit_pom("Sat ~ Infl * Cont + Type", table, sample_weight="Freq", tol=1e-10)
     values = {"values": [1, 2, 3]} if kind == "mean" else {}
     found = predictions(model, kind=kind, by="Infl", grid=True, **values)
     estimate, error, pairs, errors_of_pairs = EMMEANS[kind]
@@ -268,9 +267,7 @@ def test_cells_are_averages_of_rows_with_these_values():
         "x": X[:, 0], "kind": np.array(["a", "b", "c"])[np.arange(150) % 3],
         "on": np.arange(150) % 2, "y": Y, "w": RNG.random(150), "known": X[:, 2] / 9,
     })  # fmt: skip
-    model = ordinal.fit_pom(
-        "y ~ x * kind + on + offset(known)", table, sample_weight="w"
-    )
+    model = fit_pom("y ~ x * kind + on + offset(known)", table, sample_weight="w")
     found = predictions(model, kind="mean", by={"kind": None, "x": [0, 1.5]})
     assert_array_equal(found["kind"], np.repeat(["a", "b", "c"], 2))
     for k, x, mean, error in zip(
@@ -295,7 +292,7 @@ def test_cells_are_averages_of_rows_with_these_values():
 
 
 def test_effects_on_other_scales_are_sums_of_those_on_probabilities():
-    model = ordinal.fit_pom(X, LABELS[Y], nominal=[1], scale=[0])
+    model = fit_pom(X, LABELS[Y], nominal=[1], scale=[0])
     by_rank = marginal_effects(model)["effect"].reshape(3, 4)
     mean = marginal_effects(model, kind="mean")
     assert_allclose(mean["effect"], by_rank @ LABELS)
@@ -335,7 +332,7 @@ def test_arguments_that_do_not_fit(given, message):
 def test_cells_and_means_need_rows_and_numbers():
     with pytest.raises(ValueError, match="predictions of cells needs X with random"):
         mixed("cumulative").predictions(by={"x1": [0]})
-    model = ordinal.fit_pom("Sat ~ Infl", housing(), sample_weight="Freq")
+    model = fit_pom("Sat ~ Infl", housing(), sample_weight="Freq")
     with pytest.raises(ValueError, match="kind='mean' needs labels that are numbers"):
         model.predictions(kind="mean")
 
@@ -362,7 +359,7 @@ def fitted_to_kinds(method):
     if method == "ratio":
         return ordinal.fit_ratio(table[["kind", "x", "on"]], table["y"]), levels
     if method == "pom":
-        return ordinal.fit_pom("y ~ on + x * kind", table), levels
+        return fit_pom("y ~ on + x * kind", table), levels
     return ordinal.fit_clmm("y ~ kind + I(x - 1) + on + (1 | g)", table), levels
 
 
@@ -395,7 +392,7 @@ def test_grids_do_not_depend_on_the_order_of_columns_or_on_further_ones(method, 
 
 @pytest.mark.filterwarnings("ignore:.cat.get_categories:DeprecationWarning")
 @pytest.mark.parametrize("kind", ["probability", "exceedance", "mean", "latent"])
-@pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_ratio])
+@pytest.mark.parametrize("fit", [fit_pom, ordinal.fit_ratio])
 def test_marginaleffects_finds_the_same(fit, kind):
     """Version 0.6.0 fails with polars 2."""
     other = pytest.importorskip("marginaleffects")
@@ -439,7 +436,7 @@ def test_marginaleffects_takes_no_random_effects():
 
 @pytest.mark.parametrize("link", ["logit", "probit", "cauchit", "cloglog", "loglog"])
 def test_rows_far_away_have_errors_that_are_finite(link):
-    model = ordinal.fit_pom(X, Y, link=link)
+    model = fit_pom(X, Y, link=link)
     for size in (1e3, 1e150):
         for function in (predictions, marginal_effects):
             found = function(model, size * X[:20])

@@ -9,7 +9,7 @@ from pom_data import SETS, spread_without_bounds
 from strategies import raises
 
 import ordinal
-from ordinal import plot
+from ordinal import fit_pom, plot
 from ordinal.plot.style import PALETTE
 
 HOUSING = SETS["housing"]
@@ -17,7 +17,7 @@ HOUSING = SETS["housing"]
 
 @pytest.fixture(scope="module")
 def model():
-    return ordinal.fit_pom(HOUSING.X, HOUSING.y, sample_weight=HOUSING.weight)
+    return fit_pom(HOUSING.X, HOUSING.y, sample_weight=HOUSING.weight)
 
 
 def drawn(ax):
@@ -67,7 +67,7 @@ def test_odds_ratios_are_on_a_logarithmic_axis(model):
     assert {"0.5", "1", "2"} <= set(shown)
     x = np.linspace(-1, 1, 40)
     y = np.digitize(x + 0.7 * np.sin(99 * x), [0])
-    model = ordinal.fit_pom(np.column_stack([x, 100 * np.cos(7 * x)]), y)
+    model = fit_pom(np.column_stack([x, 100 * np.cos(7 * x)]), y)
     ax = plot.coefficients(model, odds_ratios=True)
     ax.figure.canvas.draw()
     low, high = ax.get_xlim()
@@ -90,7 +90,7 @@ def test_intervals_that_hold_no_effect_are_grey(model):
 
 def test_bars_without_end_have_arrows():
     X, y, weight = spread_without_bounds()
-    model = ordinal.fit_pom(X, y, sample_weight=weight, scale=[1])
+    model = fit_pom(X, y, sample_weight=weight, scale=[1])
     ax = plot.coefficients(model, method="profile")
     arrows = {
         line.get_marker(): line for line in ax.lines if line.get_marker() in ("<", ">")
@@ -109,7 +109,7 @@ def test_models_within_others_are_drawn(model):
     X, y = ordinal.datasets.load_wine()
     X, judges = X[:, :2], X[:, 3]
     estimator = POM().fit(X, y)
-    scaled = ordinal.fit_pom(X, y, preprocess=ordinal.preprocessing.Standardizer)
+    scaled = fit_pom(X, y, preprocess=ordinal.preprocessing.Standardizer)
     found = ordinal.select("pom", X, y, search={"l2": [0.0]}, cv=2)
     for one in (estimator, scaled, found):
         assert len(plot.coefficients(one).get_yticks()) == 2
@@ -131,19 +131,16 @@ def test_models_within_others_are_drawn(model):
 
 
 def test_what_has_no_forest(model):
-    raises(
-        TypeError, "model must be a PomModel or RatioModel, got 3", plot.coefficients, 3
-    )
+    message = "model must be a PomModel or RatioModel, got 3"
+    raises(TypeError, message, plot.coefficients, 3)
     with pytest.raises(ValueError, match="odds_ratios must be True or False"):
         plot.coefficients(model, odds_ratios="yes")
-    every = ordinal.fit_pom(
+    every = fit_pom(
         HOUSING.X[:, :1], HOUSING.y, sample_weight=HOUSING.weight, nominal=[0]
     )
     with pytest.raises(ValueError, match="model must have coefficients that all"):
         plot.coefficients(every)
-    penalised = ordinal.fit_pom(
-        HOUSING.X, HOUSING.y, sample_weight=HOUSING.weight, l2=0.1
-    )
+    penalised = fit_pom(HOUSING.X, HOUSING.y, sample_weight=HOUSING.weight, l2=0.1)
     raises(ValueError, r"fitted with l2=0\.1", plot.coefficients, penalised)
 
 

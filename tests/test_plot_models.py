@@ -17,7 +17,7 @@ from scipy.stats import multivariate_normal, norm
 from strategies import raises
 
 import ordinal
-from ordinal import datasets, metrics, plot
+from ordinal import datasets, fit_xofm, metrics, plot
 from ordinal.inference.fitted import has_errors
 from ordinal.model_selection import Grid, learning_splits, select
 from ordinal.plot import dependence, predictions, style
@@ -245,9 +245,7 @@ TABLE = pd.DataFrame(
 
 @pytest.fixture(scope="module")
 def xofm():
-    return ordinal.fit_xofm(
-        TABLE, Y, categorical=["colour"], n_factors=2, probability=True
-    )
+    return fit_xofm(TABLE, Y, categorical=["colour"], n_factors=2, probability=True)
 
 
 def boundaries(ax):
@@ -489,7 +487,7 @@ def test_a_partial_dependence_that_there_is_not_is_refused(svorim, gpor):
     with pytest.raises(ValueError, match=r"^at must be a number or values, got \[\]"):
         plot.partial_dependence(svorim, X, 0, at=[])
     frame = pd.DataFrame({"a": [np.nan, np.nan], "b": [1.0, 2.0]})
-    model = ordinal.fit_xofm(frame.fillna(0), [1, 2])
+    model = fit_xofm(frame.fillna(0), [1, 2])
     with pytest.raises(ValueError, match=r"^column 'a' of X has no values"):
         plot.partial_dependence(model, frame, "a")
     K = X[::30] @ X[::30].T
@@ -544,7 +542,7 @@ def figures():
     y, by = np.array(DOLLARS)[rank], {"classes": DOLLARS}
     numbers = table[["$x$", "$y$"]]
     pom = ordinal.fit_pom(table, y, **by)
-    xofm = ordinal.fit_xofm(table, y, tol=0.1, **by)
+    xofm = fit_xofm(table, y, tol=0.1, **by)
     clmm = ordinal.fit_clmm(table, y, random="(1 | `$g$`)", **by)
     ard = ordinal.fit_gpor(numbers[:30], y[:30], kernel="ard", tol=0.9, **by)
     sets = ordinal.conformal(pom, table, y)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from strategies import raises
 
 import ordinal
-from ordinal import plot
+from ordinal import fit_svorim, plot
 from ordinal.model_selection import (
     Grid,
     UniformDesign,
@@ -21,7 +21,7 @@ X, Y = X[::3], Y[::3]
 C, GAMMA = [0.01, 1.0, 100.0], [0.01, 0.1]
 
 
-def searched(space, fit=ordinal.fit_svorim, **options):
+def searched(space, fit=fit_svorim, **options):
     return select(fit, X, Y, search=space, cv=3, refit=False, **options)
 
 
@@ -103,7 +103,7 @@ def noisy(X, y, C=1.0, gamma=1.0):
     """A model that cannot be fitted at C = 1."""
     if C == 1.0:
         raise ValueError("not today")
-    return ordinal.fit_svorim(X, y, C=C, gamma=gamma)
+    return fit_svorim(X, y, C=C, gamma=gamma)
 
 
 def test_points_that_failed_are_crosses():
@@ -116,9 +116,7 @@ def test_points_that_failed_are_crosses():
 
 
 def test_what_hold_outs_chose_is_counted():
-    result = nested(
-        ordinal.fit_svorim, X, Y, search=Grid(C=C, gamma=GAMMA), outer=5, cv=2
-    )
+    result = nested(fit_svorim, X, Y, search=Grid(C=C, gamma=GAMMA), outer=5, cv=2)
     ax = plot.search(result)
     counts = {(*text.get_position(),): int(text.get_text()) for text in ax.texts}
     chosen = [(p["C"], p["gamma"]) for p in result.params]
@@ -126,27 +124,27 @@ def test_what_hold_outs_chose_is_counted():
     (tried,) = ax.lines
     assert len(tried.get_xdata()) == 6
     assert ax.get_title(loc="left") == "chosen in 5 hold-outs"
-    result = nested(ordinal.fit_svorim, X, Y, search=Grid(C=C), outer=3, cv=2)
+    result = nested(fit_svorim, X, Y, search=Grid(C=C), outer=3, cv=2)
     ax = plot.search(result)
     counts = {text.get_position(): int(text.get_text()) for text in ax.texts}
     chosen = [p["C"] for p in result.params]
     assert counts == {(c, 0): chosen.count(c) for c in chosen}
     assert not len(ax.get_yticks())
     words = Grid(kernel=["rbf", "linear"])
-    result = nested(ordinal.fit_svorim, X, Y, search=words, outer=3, cv=2)
+    result = nested(fit_svorim, X, Y, search=words, outer=3, cv=2)
     raises(ValueError, "found must be a search of one numeric", plot.search, result)
 
 
 def test_what_is_no_search_or_no_curve_is_refused():
     found = searched(Grid(C=C, kernel=["rbf", "linear"]))
     with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):
-        plot.search(ordinal.fit_svorim)
+        plot.search(fit_svorim)
     with pytest.raises(ValueError, match=r"^x must be one of 'C', got 'kernel'"):
         plot.search(found, x="kernel")
     with pytest.raises(ValueError, match=r"^y must be one of 'kernel', got 'C'"):
         plot.search(found, x="C", y="C")
     cv = stratified_holdout(Y, 3)
-    found = select(ordinal.fit_svorim, X, Y, search=Grid(C=C), cv=cv, refit=False)
+    found = select(fit_svorim, X, Y, search=Grid(C=C), cv=cv, refit=False)
     with pytest.raises(ValueError, match=r"^found must have training sets of two siz"):
         plot.learning_curve(found)
     with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):
@@ -155,7 +153,7 @@ def test_what_is_no_search_or_no_curve_is_refused():
 
 def test_a_learning_curve_has_the_means_by_size_of_the_training_sets():
     cv = learning_splits(Y, [12, 30, 75], n_splits=4)
-    found = select(ordinal.fit_svorim, X, Y, search=Grid(C=[1.0]), cv=cv, refit=False)
+    found = select(fit_svorim, X, Y, search=Grid(C=[1.0]), cv=cv, refit=False)
     ax = plot.learning_curve(found, label="SVORIM")
     table = found.scores.reshape(4, 3)  # a hold-out, and its sizes
     (curve,) = ax.containers
@@ -180,7 +178,7 @@ def test_a_learning_curve_has_the_means_by_size_of_the_training_sets():
 def test_of_a_nested_search_the_points_chosen_are_drawn():
     outer = learning_splits(Y, [20, 75], n_splits=2)
     space = Grid(C=[0.01, 1.0])
-    result = nested(ordinal.fit_svorim, X, Y, search=space, outer=outer, cv=2)
+    result = nested(fit_svorim, X, Y, search=space, outer=outer, cv=2)
     ax = plot.learning_curve(result)
     drawn = ax.containers[0].lines[0].get_ydata()
     assert_allclose(drawn, result.scores["mae"].reshape(2, 2).mean(axis=0))

@@ -66,14 +66,8 @@ def errors(model):
 
 def loglik_of(model, X, y, weight, offset):
     """The log likelihood by the oracle, a function of all parameters."""
-    columns = (
-        X[:, of]
-        for of in (
-            model.predictor.location,
-            model.predictor.nominal,
-            model.predictor.scale,
-        )
-    )
+    by = model.predictor
+    columns = (X[:, of] for of in (by.location, by.nominal, by.scale))
     structure = model.classes.size - 1, model.predictor.threshold, *columns, offset
     return lambda x: cumulative_loglik(x, y, weight, model.link, *structure)
 
@@ -174,10 +168,8 @@ def test_the_unit_of_weights_is_that_of_variances_alone(unit):
 def test_offsets_beyond_the_noise_of_any_link_are_refused(fit):
     X, y, _, offset = drawn(4)
     for factor in (1e6, 1e101):
-        with pytest.raises(
-            ValueError, match=r"^offset must lie between -1(0000|e100) "
-        ):
-            fit(X, y, offset=factor * offset)
+        message = r"^offset must lie between -1(0000|e100) "
+        raises(ValueError, message, fit, X, y, offset=factor * offset)
     with pytest.raises(ValueError, match=r"^offset must not contradict the ranks"):
         fit(X, y, offset=-2000.0 * y, link="cloglog")
 

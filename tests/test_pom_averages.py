@@ -10,6 +10,7 @@ from internals import structure_of
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slope, slopes
 from scipy.sparse import csr_array
+from strategies import raises
 
 import ordinal
 
@@ -154,10 +155,8 @@ def test_means_that_estimates_say_nothing_of_are_refused():
         ordinal.fit_pom(X, Y, l2=0.1).predictions(X)
     with pytest.warns(ordinal.exceptions.ConvergenceWarning):
         separated = ordinal.fit_pom(np.arange(9.0)[:, None], np.arange(9) // 3)
-    with pytest.raises(
-        ValueError, match=r"^predictions needs .* nothing can be estimated: 'x1' sep"
-    ):
-        separated.predictions([[1.0]])
+    message = r"^predictions needs .* nothing can be estimated: 'x1' sep"
+    raises(ValueError, message, separated.predictions, [[1.0]])
     model = ordinal.fit_pom(X, Y)
     with pytest.raises(ValueError, match=r"^each must be True or False, got 1"):
         model.predictions(X, each=1)

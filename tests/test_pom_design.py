@@ -24,6 +24,7 @@ from scipy.sparse import csr_array
 from strategies import raises, slow
 
 import ordinal
+from ordinal import fit_pom
 from ordinal._cumulative import separation
 from ordinal._cumulative.collinear import dependencies
 from ordinal._cumulative.separation import certificate, moves
@@ -69,9 +70,7 @@ def test_categories_get_the_contrasts_of_polr(kind):
     """Estimates of MASS::polr on housing, whose factors have these levels first."""
     table, data = frames()[kind], houses()
     first = {name: data[name].cat.categories[0] for name in housing_table()}
-    model = ordinal.fit_pom(
-        table, data["Sat"], sample_weight=data["Freq"], reference=first
-    )
+    model = fit_pom(table, data["Sat"], sample_weight=data["Freq"], reference=first)
     expected = {
         "Infl[Medium]": 0.5663937, "Infl[High]": 1.2888191,
         "Type[Apartment]": -0.5723501, "Type[Atrium]": -0.3661866,
@@ -91,14 +90,12 @@ def test_levels_without_rows_are_not_known():
     data = houses()
     data["Infl"] = data["Infl"].cat.add_categories(["None"])
     w = np.where(data["Type"] == "Atrium", 0.0, data["Freq"])
-    model = ordinal.fit_pom(data[["Infl", "Type"]], data["Sat"], sample_weight=w)
+    model = fit_pom(data[["Infl", "Type"]], data["Sat"], sample_weight=w)
     assert model.coef_names == (
         "Infl[Medium]", "Infl[High]", "Type[Apartment]", "Type[Terrace]",
     )  # fmt: skip
     kept = data[w > 0]
-    without = ordinal.fit_pom(
-        kept[["Infl", "Type"]], kept["Sat"], sample_weight=kept["Freq"]
-    )
+    without = fit_pom(kept[["Infl", "Type"]], kept["Sat"], sample_weight=kept["Freq"])
     assert_allclose(model.coef, without.coef, rtol=1e-9)
     with pytest.raises(ValueError, match="column 'Type' of X holds 'Atrium' in row 6"):
         model.predict(data[["Infl", "Type"]].iloc[12:])
@@ -149,7 +146,7 @@ def of_terms(frame, terms):
 def test_references_that_are_none(reference, message):
     data = houses()
     with pytest.raises(ValueError, match=message):
-        ordinal.fit_pom(data[["Infl", "t"]], data["Sat"], reference=reference)
+        fit_pom(data[["Infl", "t"]], data["Sat"], reference=reference)
 
 
 CROSSED = pd.DataFrame({"a": ["x", "y"] * 2, "a[y]": [1.0, 2, 3, 4]})
@@ -163,7 +160,7 @@ CROSSED = pd.DataFrame({"a": ["x", "y"] * 2, "a[y]": [1.0, 2, 3, 4]})
     (CROSSED[:3], {"l2": 1.0}, r"two columns would be called 'a\[y\]'"),
 ])  # fmt: skip
 def test_tables_that_cannot_be_fitted(X, options, message):
-    raises(ValueError, message, ordinal.fit_pom, X, [0, 1, 2], **options)
+    raises(ValueError, message, fit_pom, X, [0, 1, 2], **options)
 
 
 def test_nominal_and_scale_effects_name_terms_or_their_columns():
@@ -171,7 +168,7 @@ def test_nominal_and_scale_effects_name_terms_or_their_columns():
 
     def fit(columns="Infl Cont", **options):
         of = {"sample_weight": data["Freq"], **options}
-        return ordinal.fit_pom(data[columns.split()], data["Sat"], **of)
+        return fit_pom(data[columns.split()], data["Sat"], **of)
 
     whole = fit(nominal=["Infl"], scale=["Cont"])
     one = fit(nominal=["Infl[Medium]", "Infl[High]"], scale=[2])
@@ -209,22 +206,21 @@ def test_rows_that_lack_values_are_counted_by_column():
         "missing='drop' to leave these rows out"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
-        ordinal.fit_pom(frame, y, sample_weight=w, offset=offset)
+        fit_pom(frame, y, sample_weight=w, offset=offset)
     with pytest.raises(ValueError, match=r"row 3: fill them in, as .* or pass missing"):
-        ordinal.fit_pom(frame, np.nan_to_num(y, nan=1.0))
+        fit_pom(frame, np.nan_to_num(y, nan=1.0))
     whole = frame.fillna({"x": 0.0, "word": "a"})  # labels are not filled in
-    with pytest.raises(ValueError, match=r"\('y' 1\), .* row 20: pass missing='drop'"):
-        ordinal.fit_pom(whole, y)
+    raises(ValueError, r"\('y' 1\), .* row 20: pass missing='drop'", fit_pom, whole, y)
 
 
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
 def test_dropped_rows_are_rows_left_out(kind):
     frame, y, w, offset, complete = gappy()
     options = {"sample_weight": w, "offset": offset, "missing": "drop"}
-    model = ordinal.fit_pom(kind(frame), y, **options)
+    model = fit_pom(kind(frame), y, **options)
     assert model.statistics.n_missing == 7
     options |= {"sample_weight": w[complete], "offset": offset[complete]}
-    kept = ordinal.fit_pom(frame.iloc[complete], y.iloc[complete], **options)
+    kept = fit_pom(frame.iloc[complete], y.iloc[complete], **options)
     assert kept.statistics.n_missing == 0
     assert_array_equal(model.coef, kept.coef)
     assert_array_equal(model.covariance, kept.covariance)
@@ -237,15 +233,15 @@ def test_rows_of_matrices_are_dropped_alike():
     words = np.array(["low", "mid", "high"], dtype=object)
     labels = [None if np.isnan(v) else words[int(v)] for v in y]
     keep = np.setdiff1d(np.arange(60), [3, 7, 20])
-    model = ordinal.fit_pom(X, labels, classes=words, missing="drop")
-    kept = ordinal.fit_pom(X[keep], words[y.iloc[keep].astype(int)], classes=words)
+    model = fit_pom(X, labels, classes=words, missing="drop")
+    kept = fit_pom(X[keep], words[y.iloc[keep].astype(int)], classes=words)
     assert model.statistics.n_missing == 3
     assert_array_equal(model.coef, kept.coef)
     with pytest.raises(ValueError, match=r"2 of 60 rows lack values \('x1' 2\)"):
-        ordinal.fit_pom(X, np.arange(60) % 3)
+        fit_pom(X, np.arange(60) % 3)
 
     data = houses()
-    model = ordinal.fit_pom(data[["Infl", "t"]], data["Sat"])
+    model = fit_pom(data[["Infl", "t"]], data["Sat"])
     data.loc[4, "t"] = np.nan
     raises(ValueError, r"in 1 of 72 rows; .* row 4, in column 't'", model.predict, data)
 
@@ -303,7 +299,7 @@ def fitted(text, **options):
     table = houses()
     if "my age" in text or "a-b" in text:
         table = table.assign(**{"my age": table["t"], "a-b": table["t"]})
-    return ordinal.fit_pom(text, table, sample_weight="Freq", **options)
+    return fit_pom(text, table, sample_weight="Freq", **options)
 
 
 # Estimates and log likelihoods of clm by tests/reference/pom_formulas.R
@@ -344,14 +340,14 @@ def test_offsets_of_formulas_count_at_prediction_and_add_to_others():
     data = houses()
     X, y, of = data[["Infl"]], data["Sat"], {"sample_weight": data["Freq"]}
     model = fitted("Sat ~ Infl + offset(t / 2)")
-    by_hand = ordinal.fit_pom(X, y, offset=data["t"] / 2, **of)
+    by_hand = fit_pom(X, y, offset=data["t"] / 2, **of)
     assert_array_equal(model.coef, by_hand.coef)
     score = by_hand.decision_function(data, offset=data["t"] / 2)
     assert_array_equal(model.decision_function(data), score)
     shifted = model.decision_function(data, offset=np.ones(72))
     assert_allclose(shifted, score + 1, rtol=1e-15)
     both = fitted("Sat ~ Infl + offset(t / 4)", offset="t")
-    known = ordinal.fit_pom(X, y, offset=1.25 * data["t"], **of)
+    known = fit_pom(X, y, offset=1.25 * data["t"], **of)
     assert_allclose(both.coef, known.coef, rtol=1e-9)
 
 
@@ -371,7 +367,7 @@ def test_offsets_of_formulas_count_at_prediction_and_add_to_others():
 def test_the_ways_to_write_a_formula(text, options, names):
     data = houses().assign(when=pd.Timestamp("2020-01-01"))
     data["my t"] = data["t"]
-    model = ordinal.fit_pom(text, data, l2=1e-3, reference=options)
+    model = fit_pom(text, data, l2=1e-3, reference=options)
     assert ", ".join(model.coef_names) == names
 
 
@@ -430,18 +426,17 @@ def test_products_of_terms_are_formed_up_to_a_limit():
 
 def test_what_a_formula_needs(monkeypatch):
     with pytest.raises(TypeError, match="a formula needs its data frame"):
-        ordinal.fit_pom("Sat ~ Infl", [1, 2, 3])
-    with pytest.raises(TypeError, match="if X names a file, pass its rows"):
-        ordinal.fit_pom("X.npy", [1, 2, 3])
+        fit_pom("Sat ~ Infl", [1, 2, 3])
+    raises(TypeError, "if X names a file, pass its rows", fit_pom, "X.npy", [1, 2, 3])
     with pytest.raises(ValueError, match="sample_weight names 'weight', which is no"):
-        ordinal.fit_pom("Sat ~ Infl", houses(), sample_weight="weight")
+        fit_pom("Sat ~ Infl", houses(), sample_weight="weight")
 
     with pytest.raises(ValueError, match="is not a formula:") as caught:
         fitted("Sat ~ `a|b` +")
     assert "random effects" not in str(caught.value)
     monkeypatch.setitem(sys.modules, "formulaic", None)
     with pytest.raises(ImportError, match=r"'ordinal-regression\[formula\]'"):
-        ordinal.fit_pom("Sat ~ Infl", houses())
+        fit_pom("Sat ~ Infl", houses())
 
 
 def test_the_page_on_formulas_is_right(tmp_path, monkeypatch):
@@ -460,10 +455,10 @@ def test_formulas_read_only_their_columns():
     data.loc[[1, 2], "t"] = np.nan
     data.loc[[5], "Infl"] = None
     with pytest.raises(ValueError, match=r"1 of 72 rows lack values \('Infl' 1\)"):
-        ordinal.fit_pom("Sat ~ Infl", data)
-    model = ordinal.fit_pom("Sat ~ Infl", data, missing="drop")
+        fit_pom("Sat ~ Infl", data)
+    model = fit_pom("Sat ~ Infl", data, missing="drop")
     assert model.statistics.n_missing == 1
-    assert ordinal.fit_pom("Sat ~ Cont", data).statistics.n_missing == 0
+    assert fit_pom("Sat ~ Cont", data).statistics.n_missing == 0
     data = houses()
     data["Sat"] = data["Sat"].astype(object)
     data.loc[[1, 2, 3], "Infl"] = None
@@ -473,10 +468,10 @@ def test_formulas_read_only_their_columns():
         "the first in row 1: fill those of features in"
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
-        ordinal.fit_pom("Sat ~ Infl", data, classes=["Low", "Medium", "High"])
+        fit_pom("Sat ~ Infl", data, classes=["Low", "Medium", "High"])
     frame, y, _, offset, _ = gappy()
     frame = frame.rename(columns={"x": "offset"})
-    model = ordinal.fit_pom(frame, y, offset=offset, missing="drop")
+    model = fit_pom(frame, y, offset=offset, missing="drop")
     lacking = frame.isna().any(axis=1) | np.isnan(y) | np.isnan(offset)
     assert model.statistics.n_missing == lacking.sum() == 6
 
@@ -490,7 +485,7 @@ def clean(n=40, d=3, seed=0):
 
 def left_out(X, y, **options):
     with pytest.warns(CollinearColumnsWarning) as caught:
-        model = ordinal.fit_pom(X, y, **options)
+        model = fit_pom(X, y, **options)
     assert len(caught) == 1
     assert caught[0].filename == __file__
     return model, str(caught[0].message)
@@ -505,7 +500,7 @@ def test_the_later_of_collinear_columns_is_left_out(units):
     assert message == f"{said} all columns stay"
     assert model.coef_names == ("x1", "x2", "x4")
     assert model.predictor.dropped == ("x3",)
-    without = ordinal.fit_pom(np.delete(Z, 2, axis=1), y)
+    without = fit_pom(np.delete(Z, 2, axis=1), y)
     assert without.predictor.dropped == ()
     assert_allclose(model.coef, without.coef, rtol=1e-9)
     assert_allclose(model.covariance, without.covariance, rtol=1e-6)
@@ -539,7 +534,7 @@ def test_columns_that_are_nearly_collinear_stay(noise):
     of terms 1 / noise times as large, whose rounding a violation of 1e-6 is near."""
     X, y = clean()
     Z = np.column_stack([X, X @ [1.0, 2.0, 3.0] + noise * np.sin(np.arange(40))])
-    assert ordinal.fit_pom(Z, y, tol=1e-4).coef_names == ("x1", "x2", "x3", "x4")
+    assert fit_pom(Z, y, tol=1e-4).coef_names == ("x1", "x2", "x3", "x4")
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e6])
@@ -570,25 +565,24 @@ def test_what_stays_has_full_rank(seed):
 def test_a_penalty_keeps_all_columns():
     X, y = clean()
     Z = np.column_stack([X, X[:, 0], np.ones(40)])
-    model = ordinal.fit_pom(Z, y, l2=1e-3)
+    model = fit_pom(Z, y, l2=1e-3)
     assert model.coef.size == 5
     assert model.coef[0] == pytest.approx(model.coef[3], rel=1e-9)
     assert model.coef[4] == pytest.approx(0, abs=1e-12)
     X, y = clean(10, 2001)
-    with pytest.raises(ValueError, match="X has 2001 columns and 10 rows of positive"):
-        ordinal.fit_pom(X, y)
-    assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
+    raises(ValueError, "X has 2001 columns and 10 rows of positive", fit_pom, X, y)
+    assert fit_pom(X, y, l2=1.0).convergence.converged
 
 
 def test_nominal_and_scale_effects_must_be_told_apart():
     X, y = clean()
     Z = np.column_stack([X, X[:, 0], np.ones(40)])
     with pytest.raises(ValueError, match=r"nominal must .* 'x4' is a combination"):
-        ordinal.fit_pom(Z, y, nominal=[0, 3], l2=0.1)
+        fit_pom(Z, y, nominal=[0, 3], l2=0.1)
     with pytest.raises(ValueError, match=r"scale must name .*: 'x5' is constant"):
-        ordinal.fit_pom(Z, y, scale=[4], l2=0.1)
+        fit_pom(Z, y, scale=[4], l2=0.1)
     with pytest.warns(CollinearColumnsWarning, match="'x1' is a combination of 'x4'"):
-        ordinal.fit_pom(Z[:, :4], y, nominal=[3])
+        fit_pom(Z[:, :4], y, nominal=[3])
 
 
 @pytest.mark.parametrize("copies", [1, 2], ids=["once", "twice"])
@@ -598,10 +592,10 @@ def test_of_more_columns_than_rows_the_last_ones_are_left_out(copies):
         pytest.warns(CollinearColumnsWarning, match=r"'x10' .* of 'x1', .* 'x9'; 'x11"),
         pytest.warns(ConvergenceWarning, match="separate ranks without error, so no"),
     ):
-        model = ordinal.fit_pom(X, y)
+        model = fit_pom(X, y)
     assert model.predictor.dropped == ("x10", "x11", "x12")
     assert_array_equal(model.predict(X), y)
-    assert ordinal.fit_pom(X, y, l2=1.0).convergence.converged
+    assert fit_pom(X, y, l2=1.0).convergence.converged
 
 
 def design_of(X, y, nominal=(), threshold="flexible", weight=None):
@@ -723,7 +717,7 @@ def test_thresholds_whose_slopes_tell_their_ranks_apart_are_found(design):
 
 def separated(X, y, **options):
     with pytest.warns(ConvergenceWarning, match="separated: .*, so no fin") as caught:
-        model = ordinal.fit_pom(X, y, **options)
+        model = fit_pom(X, y, **options)
     assert len(caught) == 1
     assert model.convergence.status is Status.SEPARATED
     for name in ("coef", "thresholds", "covariance"):
@@ -755,7 +749,7 @@ def test_quasi_complete_separation_names_its_columns(seed, link):
     remedy = "l2 > 0 gives finite ones, and so does ordinal.inference.jeffreys(model)"
     assert message.endswith(remedy)
     # the others are those of the fit without the rows that the level predicts
-    rest = ordinal.fit_pom(X[rare == 0], y[rare == 0], link=link)
+    rest = fit_pom(X[rare == 0], y[rare == 0], link=link)
     tol = {"cauchit": 1e-3}.get(link, 1e-4)
     assert_allclose(model.coef[:3], rest.coef, rtol=tol, atol=tol)
 
@@ -785,14 +779,14 @@ def test_scale_effects_that_diverge_are_named(link, ranks):
     assert message.startswith(f"fit_pom: separated: {said}")
     assert "leave them out of scale=, and" in message
     raises(ValueError, "grows for ever with effects of 'x3': leave", model.confint)
-    assert ordinal.fit_pom(Z, y, scale=[1], link=link).convergence.converged
+    assert fit_pom(Z, y, scale=[1], link=link).convergence.converged
 
 
 def test_scale_and_nominal_effects_that_separate_have_a_remedy():
     """Its last step may be long without any divergence."""
     X, y = clean(40)
     for tol in (0.1, 0.01):
-        model = ordinal.fit_pom(X, y, scale=[1], tol=tol)
+        model = fit_pom(X, y, scale=[1], tol=tol)
         assert model.convergence.converged
         assert not model.statistics.separated.size
     x = np.arange(12.0)[:, None]
@@ -811,7 +805,7 @@ def test_a_fit_is_separated_where_there_is_a_certificate(design):
     assume(not design.nominal.size and len(dependencies(design, design.location)) == 0)
     assume(design.n_samples > design.location.size)
     with warnings.catch_warnings(action="ignore"):
-        model = ordinal.fit_pom(design.X, design.rank)
+        model = fit_pom(design.X, design.rank)
     flexible = design_of(design.X, design.rank)
     assert bool(model.statistics.separated.size) == is_separated(flexible)
     ends = Status.CONVERGED, Status.SEPARATED
@@ -834,11 +828,11 @@ class CountedTable:
 
 
 @pytest.mark.parametrize(("fit", "formula", "options", "columns"), [
-    (ordinal.fit_pom, None, {}, "a w"),
-    (ordinal.fit_pom, None, {"preprocess": Standardizer}, "a w"),
-    (ordinal.fit_pom, None, {}, "a c"),
-    (ordinal.fit_pom, None, {"preprocess": TablePreprocessor()}, "a c"),
-    (ordinal.fit_pom, "y ~ a*c + offset(w)", {"cluster": "g", "nominal": ["a"]},
+    (fit_pom, None, {}, "a w"),
+    (fit_pom, None, {"preprocess": Standardizer}, "a w"),
+    (fit_pom, None, {}, "a c"),
+    (fit_pom, None, {"preprocess": TablePreprocessor()}, "a c"),
+    (fit_pom, "y ~ a*c + offset(w)", {"cluster": "g", "nominal": ["a"]},
      "a c g w y"),
     (ordinal.fit_ratio, "y ~ a", {"sample_weight": "w"}, "a w y"),
     (ordinal.fit_clmm, None, {"random": "(1 | g)"}, "a c g"),

@@ -18,7 +18,7 @@ from strategies import raises
 from test_pom import crossing
 
 import ordinal
-from ordinal import inference, plot
+from ordinal import fit_pom, inference, plot
 from ordinal.plot.coefficients import smooth
 
 WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]
@@ -34,7 +34,7 @@ DISTRIBUTION = {
 
 
 def fitted(rows, **options):
-    return ordinal.fit_pom(rows.X, rows.y, tol=1e-10, **options)
+    return fit_pom(rows.X, rows.y, tol=1e-10, **options)
 
 
 def whole(**options):
@@ -77,7 +77,7 @@ def test_residuals_are_what_their_definitions_say(link):
 def test_residuals_where_thresholds_cross_are_those_of_the_sorted_probabilities():
     X, y = crossing()
     with pytest.warns(ordinal.exceptions.DisorderedThresholdsWarning):
-        model = ordinal.fit_pom(X, y, nominal=[0])
+        model = fit_pom(X, y, nominal=[0])
     P = model.predict_proba(X)
     for rank in range(4):
         expected = P[:, :rank].sum(axis=1) - P[:, rank + 1 :].sum(axis=1)
@@ -91,20 +91,20 @@ def test_surrogate_residuals_have_the_distribution_of_the_link(link):
     x = rng.standard_normal((3000, 1))
     F = DISTRIBUTION[link]
     y = np.digitize(x[:, 0] + F.rvs(size=3000, random_state=rng), [-1, 0, 1.5])
-    model = ordinal.fit_pom(x, y, link=link)
+    model = fit_pom(x, y, link=link)
     r = model.residuals(kind="surrogate", rng=1)
     mean = 0.0 if link == "cauchit" else F.mean()
     assert scipy.stats.kstest(r + mean, F.cdf).pvalue > 1e-3
     if link != "cauchit":
         assert abs(np.corrcoef(r, x[:, 0])[0, 1]) < 0.06
-    wrong = ordinal.fit_pom(x**2, y, link=link).residuals(kind="surrogate", rng=1)
+    wrong = fit_pom(x**2, y, link=link).residuals(kind="surrogate", rng=1)
     assert scipy.stats.spearmanr(wrong, x[:, 0]).statistic > 0.3  # x is not in it
 
 
 def test_residuals_of_other_rows_are_those_of_the_training_rows():
     table = pd.DataFrame({"a": MADE.X[:, 0], "b": list("xyz" * 40)})
     y = pd.Categorical.from_codes(MADE.y, ["p", "q", "r", "s"], ordered=True)
-    model = ordinal.fit_pom(table, y)
+    model = fit_pom(table, y)
     for kind in ("probability", "score", "deviance"):
         assert_allclose(
             model.residuals(table, y, kind=kind), model.residuals(kind=kind)
@@ -132,12 +132,10 @@ def test_hosmer_lemeshow_agrees_with_r(groups, chi2, dof, p):
 def test_hosmer_lemeshow_counts_weights_as_rows():
     weighted = inference.hosmer_lemeshow(fitted(MADE, sample_weight=MADE.weight))
     rows = np.repeat(np.arange(120), MADE.weight.astype(int))
-    repeated = inference.hosmer_lemeshow(
-        ordinal.fit_pom(MADE.X[rows], MADE.y[rows], tol=1e-10)
-    )
+    repeated = inference.hosmer_lemeshow(fit_pom(MADE.X[rows], MADE.y[rows], tol=1e-10))
     assert_allclose(weighted[:3], repeated[:3], rtol=1e-8)
     assert inference.hosmer_lemeshow(fitted(WINE)).observed.shape == (3, 5)
-    constant = ordinal.fit_pom([[0.0], [1.0]] * 20, [0, 0, 1, 1] * 10)
+    constant = fit_pom([[0.0], [1.0]] * 20, [0, 0, 1, 1] * 10)
     raises(ValueError, r"needs 3 groups .* make 1", inference.hosmer_lemeshow, constant)
     found = inference.hosmer_lemeshow(fitted(MADE), groups=8)
     shown = f"chi2={found.chi2:.4g}, dof={found.dof}, p_value={found.p_value:.3g}"
@@ -208,7 +206,7 @@ def test_figures_show_the_residuals():
     effect = model.coef[0] * (MADE.X[:, 0] - MADE.X[:, 0].mean())
     assert_allclose(y, model.residuals(kind="score") + effect)
     table = pd.DataFrame({"a": MADE.X[:, 0], "b": list("xyz" * 40)})
-    ax = plot.residuals(ordinal.fit_pom(table, MADE.y), "b")
+    ax = plot.residuals(fit_pom(table, MADE.y), "b")
     assert [t.get_text() for t in ax.get_xticklabels()] == ["x", "y", "z"]
     with pytest.raises(ValueError, match="along must name a feature, x1, x2, x3"):
         plot.residuals(model, "x9")
@@ -224,7 +222,7 @@ def test_figures_show_the_residuals():
 
 def test_influence_of_two_ranks_is_that_of_glm():
     y = (MADE.y > 1).astype(int)
-    found = inference.influence(ordinal.fit_pom(MADE.X, y, tol=1e-10))
+    found = inference.influence(fit_pom(MADE.X, y, tol=1e-10))
     leverage, cook, _ = found
     h = [0.0267712836844258, 0.0361305015843030, 0.0286075024257632]
     assert_allclose(leverage[:3], h, rtol=1e-8)

@@ -20,9 +20,10 @@ from scipy.sparse import csr_array
 from strategies import raises
 
 import ordinal
-from ordinal import inference
+from ordinal import fit_pom, inference
 from ordinal._numerics.tails import normal_cdf, normal_quantile, normal_two_sided
-from ordinal.inference import lr_test
+from ordinal.exceptions import ConvergenceWarning
+from ordinal.inference import glance, lr_test
 
 WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
@@ -32,7 +33,7 @@ links = pytest.mark.parametrize("link", LINKS)
 def fitted(rows, columns=None, **options):
     X = rows.X if columns is None else rows.X[:, columns]
     given = {"sample_weight": rows.weight, "offset": rows.offset} | options
-    return ordinal.fit_pom(X, rows.y, tol=1e-8, **given)
+    return fit_pom(X, rows.y, tol=1e-8, **given)
 
 
 def same(**changes):
@@ -55,18 +56,13 @@ def test_quantiles_of_the_normal_distribution_are_where_it_has_the_probability()
 
 def numerical_scores(model, rows):
     """Gradients of every row's log likelihood by differences, (n, p)."""
-    nominal, scale = model.predictor.nominal, model.predictor.scale
-    structure = (
-        rows.X[:, model.predictor.location],
-        rows.X[:, nominal],
-        rows.X[:, scale],
-    )
+    by = model.predictor
+    structure = [rows.X[:, of] for of in (by.location, by.nominal, by.scale)]
 
     def logliks(x):
         return np.array([
             cumulative_loglik(
-                x, rows.y[[i]], np.ones(1), model.link, rows.y.max(),
-                model.predictor.threshold,
+                x, rows.y[[i]], np.ones(1), model.link, rows.y.max(), by.threshold,
                 *(part[[i]] for part in structure), rows.offset[[i]],
             )
             for i in range(len(rows.y))
@@ -120,7 +116,7 @@ def test_clusters_of_no_weight_and_of_no_kind():
     kept = weight > 0
     group = np.arange(72) // 3
     there = same(cluster=group, sample_weight=weight)
-    gone = ordinal.fit_pom(
+    gone = fit_pom(
         HOUSING.X[kept], HOUSING.y[kept], sample_weight=weight[kept],
         cluster=group[kept].astype(str), tol=1e-8,
     )  # fmt: skip
@@ -163,11 +159,11 @@ def test_the_table_holds_what_the_model_says():
 
 
 def test_names_are_of_the_ranks_with_rows():
-    model = ordinal.fit_pom(
+    model = fit_pom(
         WINE.X, WINE.y, classes=[-1, 0, 1, 2, 2.5, 3, 4, 9], threshold="symmetric"
     )
     assert model.parameter_names[:3] == ("central.1", "central.2", "spacing.1")
-    model = ordinal.fit_pom(WINE.X, WINE.y, classes=[-1, 0, 1, 2, 2.5, 3, 4, 9])
+    model = fit_pom(WINE.X, WINE.y, classes=[-1, 0, 1, 2, 2.5, 3, 4, 9])
     assert model.parameter_names[:4] == ("0.0|1.0", "1.0|2.0", "2.0|3.0", "3.0|4.0")
     assert len(model.parameter_names) == model.covariance.shape[0]
     assert_array_equal(np.isinf(model.thresholds), [True, *[False] * 5, True])
@@ -176,7 +172,7 @@ def test_names_are_of_the_ranks_with_rows():
 
 
 def test_the_summary_is_the_table_that_clm_prints():
-    text = str(ordinal.fit_pom(WINE.X, WINE.y + 1).summary())
+    text = str(fit_pom(WINE.X, WINE.y + 1).summary())
     expected = """
         Coefficients:
            Estimate Std. Error z value Pr(>|z|)
@@ -208,16 +204,14 @@ def test_the_summary_says_what_else_there_is():
     assert "Nominal coefficients (a slope for each threshold):" in text
     scale = text.split("Log-scale coefficients:")[1]
     assert scale.split("\n")[2].split()[0] == "x2"
-    with pytest.warns(ordinal.exceptions.ConvergenceWarning):
-        model = ordinal.fit_pom(WINE.X, WINE.y, max_iter=2)
-    with pytest.warns(
-        ordinal.exceptions.ConvergenceWarning, match="the fit ended as max_iter"
-    ):
+    with pytest.warns(ConvergenceWarning):
+        model = fit_pom(WINE.X, WINE.y, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="the fit ended as max_iter"):
         assert "Not converged: max_iter after 2 steps" in model.summary()
 
 
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.fit_ratio, ordinal.fit_clmm])
+@pytest.mark.parametrize("fit", [fit_pom, ordinal.fit_ratio, ordinal.fit_clmm])
 def test_statistics_of_a_fit_that_ended_early_warn(fit):
     """Each call warns or raises; a fit at its optimum does not."""
     groups = {"groups": {"g": np.arange(72) // 8}} if fit is ordinal.fit_clmm else {}
@@ -297,7 +291,7 @@ def test_at_the_ends_of_a_profile_the_ratio_test_is_undecided(link, options, lev
 
 def test_an_end_that_no_value_reaches_is_infinite():
     X, y, weight = spread_without_bounds()
-    model = ordinal.fit_pom(X, y, sample_weight=weight, scale=[1])
+    model = fit_pom(X, y, sample_weight=weight, scale=[1])
     ends = model.confint(method="profile")
     assert ends["lower"].tolist()[1:] == [-math.inf, pytest.approx(0.28595, abs=1e-5)]
     assert ends["upper"].tolist()[1:] == [math.inf, math.inf]
@@ -313,7 +307,7 @@ def with_outlier(last):
 def fall_of_loglik(model, x, y, slope):
     """Twice the fall of the log likelihood where the slope of one feature is held."""
     nothing = np.tile([[0.0], [1.0]], (y.size, 1))  # which has no effect
-    held = ordinal.fit_pom(
+    held = fit_pom(
         nothing, np.repeat(y, 2), link="cauchit", offset=slope * np.repeat(x, 2),
         sample_weight=np.full(2 * y.size, 0.5), tol=1e-8,
     )  # fmt: skip
@@ -324,7 +318,7 @@ def fall_of_loglik(model, x, y, slope):
 def test_profiles_pass_where_the_only_curvature_is_negative(last, level):
     """The Hessian, scaled, is -1 there: a shift of 1 leaves nothing but rounding."""
     x, y = with_outlier(last)
-    model = ordinal.fit_pom(x, y, link="cauchit", tol=1e-8)
+    model = fit_pom(x, y, link="cauchit", tol=1e-8)
     ends = model.confint(level, method="profile")
     limit = scipy.stats.chi2.ppf(level, 1)
     for end in (ends["lower"][0], ends["upper"][0]):
@@ -392,7 +386,7 @@ def test_columns_are_compared_by_their_span():
     )  # fmt: skip
 
     def fit(terms, **options):
-        return ordinal.fit_pom(f"Sat ~ {terms}", table, sample_weight=HOUSING.weight,
+        return fit_pom(f"Sat ~ {terms}", table, sample_weight=HOUSING.weight,
                                **options)  # fmt: skip
 
     large = fit("Infl + Cont")
@@ -433,28 +427,26 @@ def test_models_of_as_many_but_other_rows(test):
     complete = table.copy()
     table.loc[table.index[table["y"] == 0][:5], "a"] = None
     table.loc[table.index[table["y"] == 3][:5], "b"] = None
-    smaller = ordinal.fit_pom("y ~ a", table, missing="drop")
-    larger = ordinal.fit_pom("y ~ b + c", table, missing="drop")
+    smaller = fit_pom("y ~ a", table, missing="drop")
+    larger = fit_pom("y ~ b + c", table, missing="drop")
     with pytest.raises(ValueError, match=r"same rows, but the weights per rank sum to"):
         test(smaller, larger)
     # Weights of groups are no weights of rows, and the order of rows does not matter.
     complete["g"], complete["w"] = np.arange(90) // 9, np.repeat([1.0, 2.0], 45)
-    plain = ordinal.fit_pom("y ~ a", complete, sample_weight="w")
+    plain = fit_pom("y ~ a", complete, sample_weight="w")
     test(plain, ordinal.fit_clmm("y ~ a + (1 | g)", complete, group_weight="w"))
     shuffled = complete.sample(frac=1, random_state=0)
-    test(ordinal.fit_pom("y ~ a", complete), ordinal.fit_pom("y ~ a + b", shuffled))
+    test(fit_pom("y ~ a", complete), fit_pom("y ~ a + b", shuffled))
     other = complete.assign(y=shuffled["y"].to_numpy())
     with pytest.raises(ValueError, match="have other values of 'a' at the rows of som"):
-        test(ordinal.fit_pom("y ~ a", complete), ordinal.fit_pom("y ~ a + b", other))
+        test(fit_pom("y ~ a", complete), fit_pom("y ~ a + b", other))
 
 
 def test_a_larger_model_that_is_worse_is_said_to_be():
     y = np.arange(72) % 5  # as many rows, but others
     better = fitted(WINE, [0])
-    worse = pickle.loads(pickle.dumps(ordinal.fit_pom(WINE.X, y)))  # without its rows
-    with pytest.warns(
-        ordinal.exceptions.ConvergenceWarning, match="below that of the smaller"
-    ):
+    worse = pickle.loads(pickle.dumps(fit_pom(WINE.X, y)))  # without its rows
+    with pytest.warns(ConvergenceWarning, match="below that of the smaller"):
         test = lr_test(better, worse)
     assert (test.chi2, test.p_value) == (0.0, 1.0)
 
@@ -522,7 +514,7 @@ def test_what_tests_of_proportional_odds_refuse():
     raises(ValueError, message, inference.proportional_odds_test, fitted(WINE))
     rng = np.random.default_rng(184)
     X, y = rng.standard_normal((12, 2)), rng.integers(0, 3, 12)
-    model = ordinal.fit_pom(X, y)
+    model = fit_pom(X, y)
     with pytest.raises(ValueError, match=r"positive definite covariance .*: take meth"):
         inference.proportional_odds_test(model)
     with pytest.warns(UserWarning, match="with 4 rows per rank and 2 degrees"):
@@ -627,14 +619,14 @@ def test_a_model_shows_what_it_has_found():
     assert f"{first}\n" in text
     assert f"thresholds   0|1 {model.thresholds[0]:.4g}, 1|2 " in text
     assert "penalties" not in repr(fitted(MADE))
-    many = ordinal.fit_pom(np.eye(9), np.arange(9) % 2, l2=0.1)
+    many = fit_pom(np.eye(9), np.arange(9) % 2, l2=0.1)
     assert ", ... (9)\n" in repr(many)
 
 
 def test_effects_of_categories_are_between_levels():
     """Compare with R, from the mean probabilities with Infl High and with Infl Low."""
     table = housing_table()
-    model = ordinal.fit_pom(table, HOUSING.y, sample_weight=HOUSING.weight, tol=1e-8)
+    model = fit_pom(table, HOUSING.y, sample_weight=HOUSING.weight, tol=1e-8)
     effects = model.marginal_effects()
     names = [
         f"{name}[{level}]" for name in table for level in table[name].cat.categories
@@ -652,7 +644,7 @@ def test_effects_of_categories_are_between_levels():
         [0.0235288383252, 0.00945467555553, 0.0281305396577], rtol=1e-6,
     )  # fmt: skip
     made = pd.DataFrame({"x": MADE.X[:, 0], "y": MADE.y})
-    step = ordinal.fit_pom("y ~ I(x > 0)", made)
+    step = fit_pom("y ~ I(x > 0)", made)
     raises(ValueError, r"I\(x > 0\)' is a step function of 'x'", step.marginal_effects)
     given = model.marginal_effects(table, sample_weight=HOUSING.weight)
     assert_array_equal(given["effect"], effects["effect"])
@@ -663,9 +655,7 @@ def test_effects_of_categories_are_between_levels():
 def test_tests_of_proportional_odds_are_of_whole_categories():
     """R's nominal_test has Infl 1.106453012 on 2 degrees, Type 5.733737053 on 3 and
     Cont 2.444552659 on 1."""
-    model = ordinal.fit_pom(
-        housing_table(), HOUSING.y, sample_weight=HOUSING.weight, tol=1e-8
-    )
+    model = fit_pom(housing_table(), HOUSING.y, sample_weight=HOUSING.weight, tol=1e-8)
     test = inference.proportional_odds_test(model, method="lr")
     assert test["name"].tolist() == ["all", "Infl", "Type", "Cont"]
     assert test["dof"].tolist() == [6, 2, 3, 1]
@@ -687,7 +677,7 @@ def test_effects_through_a_formula_by_differences(link):
         "kind": np.where(np.arange(120) % 3 == 0, "a", "b"), "y": MADE.y,
     })  # fmt: skip
     text = "y ~ np.log(size) + size:kind + rate * new + offset(0.1 * size)"
-    model = ordinal.fit_pom(
+    model = fit_pom(
         text, data, link=link, offset=MADE.offset, sample_weight=MADE.weight
     )
     effects = model.marginal_effects()
@@ -793,14 +783,12 @@ def test_information_criteria_of_housing_are_those_of_R():
     model = same()
     assert model.dof == 8
     assert model.loglik == pytest.approx(-1739.57464953, rel=1e-11)
-    assert inference.glance(model)["deviance"][0] == pytest.approx(
-        3479.14929906, rel=1e-11
-    )
+    assert glance(model)["deviance"][0] == pytest.approx(3479.14929906, rel=1e-11)
     assert model.aic == pytest.approx(3495.14929906, rel=1e-11)
     assert model.bic == pytest.approx(3538.56645213, rel=1e-11)
     assert model.statistics.null_loglik == pytest.approx(-1824.43881052, rel=1e-11)
     r2 = 1 - 1739.57464953 / 1824.43881052
-    assert inference.glance(model)["mcfadden_r2"][0] == pytest.approx(r2, rel=1e-8)
+    assert glance(model)["mcfadden_r2"][0] == pytest.approx(r2, rel=1e-8)
 
 
 def test_ratio_tests_are_those_of_R():

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import CSR, Design, Likelihood, Problem, RowwiseLikelihood
 from numpy.testing import assert_allclose, assert_array_equal
+from strategies import raises
 
 import ordinal
 from ordinal._cumulative.matrices import DenseColumns, SparseColumns, transposed
@@ -168,7 +169,5 @@ def test_sparse_fits_of_rare_entries_have_their_limits():
 ])  # fmt: skip
 def test_columns_beyond_the_memory_are_refused(fit):
     X = sp.csr_array(([1.0], ([0], [0])), shape=(6, 2**31 - 1))
-    with pytest.raises(
-        MemoryError, match=rf"{fit.__name__} needs 700 GiB .* 2147483647"
-    ):
-        fit(X, [1, 2, 3, 1, 2, 3])
+    message = rf"{fit.__name__} needs 700 GiB .* 2147483647"
+    raises(MemoryError, message, fit, X, [1, 2, 3, 1, 2, 3])

@@ -13,7 +13,7 @@ from pom_data import SETS, housing_table
 from strategies import raises
 
 import ordinal
-from ordinal import inference
+from ordinal import fit_pom, inference
 from ordinal._numerics.tails import largest_quantile
 
 HOUSING, MADE = SETS["housing"], SETS["made"]
@@ -21,9 +21,7 @@ TABLE = housing_table().assign(Sat=HOUSING.y, Freq=HOUSING.weight)
 
 
 def housing(right, **options):
-    return ordinal.fit_pom(
-        f"Sat ~ {right}", TABLE, sample_weight="Freq", tol=1e-9, **options
-    )
+    return fit_pom(f"Sat ~ {right}", TABLE, sample_weight="Freq", tol=1e-9, **options)
 
 
 @pytest.fixture(scope="module")
@@ -69,12 +67,12 @@ def _alone(X, y, kept, **how):
         [kept.index(j) for j in (own,) if j in kept] for own in (how["own"], 1)
     )
     options = {"link": "probit", "nominal": nominal, "scale": scale}
-    return ordinal.fit_pom(X[:, kept], y, **options)
+    return fit_pom(X[:, kept], y, **options)
 
 
 def test_terms_are_added_with_their_nominal_and_scale_effects():
     X, y = noise()
-    model = ordinal.fit_pom(X, y, nominal=[0], link="probit", scale=[1], tol=1e-9)
+    model = fit_pom(X, y, nominal=[0], link="probit", scale=[1], tol=1e-9)
     table = inference.add1(model, ["x3"])
     assert table["name"].tolist() == ["none", "x1", "x2", "x4", "x5", "x6"]
     r = model.classes.size
@@ -117,7 +115,7 @@ def test_the_model_of_a_step_is_that_of_its_terms(big):
 
 def test_steps_keep_and_start_where_they_are_told():
     X, y = noise()
-    model = ordinal.fit_pom(X, y)
+    model = fit_pom(X, y)
     kept = inference.step(model, keep=["x3"]).model
     assert "x3" in kept.coef_names
     one = inference.step(model, start=["x2"], direction="backward")
@@ -135,16 +133,16 @@ def test_steps_keep_and_start_where_they_are_told():
 
 def test_steps_and_contrasts_refuse(model, big):
     X, y = noise()
-    model = ordinal.fit_pom(X, y)
+    model = fit_pom(X, y)
     with pytest.raises(ValueError, match=r"start names 'x9'.*: fit a model with all"):
         inference.step(model, start=["x9"])
     with pytest.raises(ValueError, match=r"got 'x1'; for this term pass \['x1'\]"):
         inference.add1(model, "x1")
     raises(ValueError, "criterion must be", inference.drop1, model, criterion="cp")
-    robust = ordinal.fit_pom(X, y, robust=True)
+    robust = fit_pom(X, y, robust=True)
     raises(ValueError, "step compares likelihoods", inference.step, robust)
     with pytest.raises(ValueError, match="drop1 needs estimates of maximum"):
-        inference.drop1(ordinal.fit_pom(X, y, l2=1.0))
+        inference.drop1(fit_pom(X, y, l2=1.0))
     with pytest.raises(ValueError, match="needs a categorical variable, got 'Freq'"):
         inference.contrasts(model, "Freq")
     for within, others in ((None, r"'Infl', 'Cont'"), ("Infl", "'Cont'")):
@@ -174,7 +172,7 @@ def test_anova_agrees_with_r_in_any_order(model, big):
     raises(ValueError, "more parameters", ordinal.inference.anova, model, model)
     with pytest.raises(TypeError, match="anova needs a model of fit_pom"):
         ordinal.inference.anova(model, "Infl")
-    scaled = ordinal.fit_pom(*noise(), preprocess=ordinal.preprocessing.Standardizer)
+    scaled = fit_pom(*noise(), preprocess=ordinal.preprocessing.Standardizer)
     with pytest.raises(ValueError, match="fitted to the same rows, got 1681 and 200"):
         ordinal.inference.anova(model, scaled)
 
@@ -314,7 +312,7 @@ def test_a_band_along_a_spline_agrees_with_r():
     x = [0.3, 1.1, 1.9, 2.2, 3, 3.7, 4.1, 4.8, 5.5, 6.3, 7, 7.4, 8.2, 8.8, 9.1, 10]
     y = "1121232332312112121233323322112121132333232212111122323332212111"
     data = pd.DataFrame({"x": x * 4, "y": [int(rank) for rank in y]})
-    model = ordinal.fit_pom("y ~ ns(x, df=3)", data, tol=1e-10)
+    model = fit_pom("y ~ ns(x, df=3)", data, tol=1e-10)
     assert model.loglik == pytest.approx(-46.3246258, abs=1e-7)
     grid = pd.DataFrame({"x": np.linspace(0.3, 10, 12)})
     band = inference.simultaneous_band(model, grid)
@@ -325,7 +323,7 @@ def test_a_band_along_a_spline_agrees_with_r():
     # the correlations have rank 3: two digits
     assert_allclose(half / band["standard_error"][1:], 2.3230, rtol=1e-2)
     assert band["lower"][0] == band["upper"][0] == 0
-    line = ordinal.fit_pom("y ~ x", data)  # of rank 1: the interval of the slope
+    line = fit_pom("y ~ x", data)  # of rank 1: the interval of the slope
     straight, low = (
         inference.simultaneous_band(line, grid),
         inference.simultaneous_intervals(line)["lower"],

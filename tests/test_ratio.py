@@ -18,7 +18,7 @@ from strategies import raises
 from test_pom_diagnostics import assert_newton_steps
 
 import ordinal
-from ordinal import inference
+from ordinal import fit_pom_path, inference
 from ordinal.inference import lr_test
 from ordinal.linear import fit_ratio, stages
 from ordinal.linear.ratio_loss import RatioLikelihood
@@ -236,11 +236,11 @@ def test_what_is_refused():
         with pytest.raises(ValueError, match="loss is not convex"):
             fit_ratio(X, y, family=family, link=link, l1=0.1)
     with pytest.raises(ValueError, match="link must be 'logit' with family='adjacent'"):
-        ordinal.fit_pom_path(X, y, family="adjacent", link="probit")
+        fit_pom_path(X, y, family="adjacent", link="probit")
     with pytest.raises(ValueError, match="threshold must be 'flexible' with family="):
-        ordinal.fit_pom_path(X, y, family="stopping", threshold="symmetric")
+        fit_pom_path(X, y, family="stopping", threshold="symmetric")
     with pytest.raises(ValueError, match="family must be one of 'cumulative'"):
-        ordinal.fit_pom_path(X, y, family="acat")
+        fit_pom_path(X, y, family="acat")
     with pytest.raises(ValueError, match="which fits with a penalty do not compute"):
         fit_ratio(X, y, l1=0.1, robust=True)
     model = fit_ratio(X, y, l1=0.1)
@@ -475,9 +475,7 @@ def test_lasso_of_sparse_rows_and_of_offsets_by_threshold():
 def test_points_of_a_path_are_single_fits_with_subgradients(family, link, ratio):
     X, y, weight = noisy_rows()
     options = {"family": family, "link": link, "sample_weight": weight, "tol": 1e-11}
-    path = ordinal.fit_pom_path(
-        X, y, ratio=ratio, n_lambdas=5, smallest=0.02, **options
-    )
+    path = fit_pom_path(X, y, ratio=ratio, n_lambdas=5, smallest=0.02, **options)
     assert path.n_nonzero[0] == 0
     assert path.n_nonzero[-1] == X.shape[1]
     null = -path.null_loglik / weight.sum()

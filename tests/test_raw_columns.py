@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import ordinal
-from ordinal import inference
+from ordinal import inference, select
 from ordinal.preprocessing import PreprocessedModel, Standardizer, TablePreprocessor
 
 N = 240
@@ -127,10 +127,8 @@ def doors(tmp_path):
     return {
         "function": model,
         "file": ordinal.load(tmp_path / "m.npz"),
-        "search": ordinal.select(
-            "pom", GAPS, Y, search={"l2": [0.01]}, cv=2, **how
-        ).model,
-        "default": ordinal.select("pom", GAPS, Y, search={"l2": [0.01]}, cv=2).model,
+        "search": select("pom", GAPS, Y, search={"l2": [0.01]}, cv=2, **how).model,
+        "default": select("pom", GAPS, Y, search={"l2": [0.01]}, cv=2).model,
         "class method": PreprocessedModel.fit(ordinal.fit_pom, GAPS, Y, l2=0.01),
         "comparison": ordinal.compare(
             GAPS, Y, methods={"p": partial(ordinal.fit_pom, l2=0.01)}, cv=2
@@ -162,7 +160,7 @@ def test_references_and_terms_have_the_names_of_the_table():
     age = inference.augment(model)["age"].astype(float)
     assert len(age) == N
     assert np.isnan(age).sum() == GAPS["age"].isna().sum()
-    found = ordinal.select(
+    found = select(
         partial(ordinal.fit_pom, nominal=["g"]), GAPS, Y,
         search={"l2": [0.01, 0.1]}, cv=2,
     )  # fmt: skip

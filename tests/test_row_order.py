@@ -34,59 +34,37 @@ VALUES = {
 MODEL = ordinal.fit_pom(X, Y, l2=1.0)
 ESTIMATOR = ordinal.sklearn.POM(l2=1.0).fit(X, Y)
 TREES = ordinal.sklearn.OrdinalDecomposition(DecisionTreeClassifier(max_depth=2))
+LAT, GRID = ordinal.companions.fit_lat, {"l2": [0.1]}
 
 
 def formula(X, y, **by_row):
     return ordinal.fit_pom("y ~ x", X.assign(y=y), l2=1.0, **by_row)
 
 
+ROWS, GROUPED = ["y", "sample_weight"], ["y", "sample_weight", "groups"]
 DOORS = {
-    "fit": (partial(ordinal.fit_pom, l2=1.0), ["y", "sample_weight", "offset"]),
+    "fit": (partial(ordinal.fit_pom, l2=1.0), [*ROWS, "offset"]),
     "formula": (formula, ["sample_weight", "offset"]),
-    "path": (
-        partial(ordinal.fit_pom_path, lambdas=[0.1]),
-        ["y", "sample_weight", "offset"],
-    ),
-    "preprocess": (
-        partial(ordinal.companions.fit_lat, preprocess=TablePreprocessor()),
-        ["y", "sample_weight"],
-    ),
-    "PreprocessedModel": (
-        partial(PreprocessedModel.fit, ordinal.companions.fit_lat),
-        ["y", "sample_weight"],
-    ),
-    "compare": (
-        partial(ordinal.compare, methods=["constant-mode"], cv=2),
-        ["y", "sample_weight", "groups"],
-    ),
-    "select": (
-        partial(ordinal.select, "lat", search={"l2": [0.1]}, cv=2),
-        ["y", "sample_weight", "groups"],
-    ),
-    "nested": (
-        partial(nested, "lat", search={"l2": [0.1]}, cv=2, outer=2),
-        ["y", "sample_weight", "groups"],
-    ),
-    "conformal": (
-        partial(ordinal.conformal, MODEL, coverage=0.5),
-        ["y", "sample_weight", "groups"],
-    ),
+    "path": (partial(ordinal.fit_pom_path, lambdas=[0.1]), [*ROWS, "offset"]),
+    "preprocess": (partial(LAT, preprocess=TablePreprocessor()), ROWS),
+    "PreprocessedModel": (partial(PreprocessedModel.fit, LAT), ROWS),
+    "compare": (partial(ordinal.compare, methods=["constant-mode"], cv=2), GROUPED),
+    "select": (partial(ordinal.select, "lat", search=GRID, cv=2), GROUPED),
+    "nested": (partial(nested, "lat", search=GRID, cv=2, outer=2), GROUPED),
+    "conformal": (partial(ordinal.conformal, MODEL, coverage=0.5), GROUPED),
     "cross_conformal": (
-        partial(ordinal.cross_conformal, "lat", coverage=0.5, cv=2),
-        ["y", "sample_weight", "groups"],
+        partial(ordinal.cross_conformal, "lat", coverage=0.5, cv=2), GROUPED,
     ),
-    "estimator": (ESTIMATOR.fit, ["y", "sample_weight"]),
+    "estimator": (ESTIMATOR.fit, ROWS),
     "estimator of groups": (
-        partial(ordinal.sklearn.CLMM(max_iter=2).fit, groups=VALUES["groups"]),
-        ["y", "sample_weight", "groups"],
+        partial(ordinal.sklearn.CLMM(max_iter=2).fit, groups=VALUES["groups"]), GROUPED,
     ),
     "estimator of folds": (
-        ordinal.sklearn.Boosting(n_rounds="auto", max_iter=2).fit,
-        ["y", "sample_weight", "groups"],
+        ordinal.sklearn.Boosting(n_rounds="auto", max_iter=2).fit, GROUPED,
     ),
-    "decomposition": (TREES.fit, ["y", "sample_weight"]),
-    "score": (ESTIMATOR.score, ["y", "sample_weight"]),
-}
+    "decomposition": (TREES.fit, ROWS),
+    "score": (ESTIMATOR.score, ROWS),
+}  # fmt: skip
 
 
 def called(call, argument, order=None):
@@ -142,12 +120,9 @@ def test_each_argument_of_a_metric_is_looked_at(name, arguments):
             given["metric"] = "kappa"
         with warnings.catch_warnings():
             warnings.filterwarnings("error", message=".* in another order")
-            with pytest.raises(
-                UserWarning, match=f"^{argument} has the index of y_tru"
-            ):
-                getattr(metrics, name)(
-                    truth, **{**given, argument: column.sort_index()}
-                )
+            given[argument] = column.sort_index()
+            said = f"^{argument} has the index of y_tru"
+            raises(UserWarning, said, getattr(metrics, name), truth, **given)
 
 
 def test_no_warning_where_an_index_says_nothing():

@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_score
 from strategies import raises, sample
 
 import ordinal
-from ordinal import metrics
+from ordinal import compare, metrics
 from ordinal.__main__ import main
 from ordinal.model_selection import Grid, nested
 from ordinal.model_selection.scoring import Gain, Loss
@@ -48,7 +48,7 @@ def test_a_gain_by_any_name_chooses_the_better_penalty(scoring):
     found = SEARCH(scoring=scoring)
     assert found.greater_is_better
     assert found.params["l2"] == 1e-3
-    of = ordinal.compare(X, Y, methods=["constant-mode", "pom"], scoring=scoring, cv=3)
+    of = compare(X, Y, methods=["constant-mode", "pom"], scoring=scoring, cv=3)
     assert of.greater_is_better
     assert of.methods == ("pom", "constant-mode")
     assert "pom is best" in of.verdict
@@ -75,7 +75,7 @@ def test_a_function_of_the_caller_needs_a_direction():
     calls = (
         SEARCH,
         partial(nested, "pom", X, Y, search=GRID, outer=2, cv=2),
-        partial(ordinal.compare, X, Y, methods=["constant-mode", "pom"], cv=2),
+        partial(compare, X, Y, methods=["constant-mode", "pom"], cv=2),
         lambda scoring, **given: scorer(scoring, **given),
     )
     for call in calls:
@@ -116,7 +116,7 @@ def test_a_partial_of_a_metric_is_weighted_and_named_by_its_options():
 
 def test_no_winner_without_a_finite_mean():
     folds = folds_without_a_rank()
-    result = ordinal.compare(
+    result = compare(
         OF_RARE, RARE, methods=["constant-mode", "lat", "pom"], cv=folds,
         scoring=("log_loss", "mae"),
     )  # fmt: skip
@@ -156,7 +156,7 @@ def test_searches_say_that_they_scored_infinity_and_why():
 def test_every_metric_is_finite_where_it_is_defined():
     """Losses of ranks without training rows may be infinite, correlations undefined."""
     folds, names = folds_without_a_rank(), get_args(Loss) + get_args(Gain)
-    result = ordinal.compare(
+    result = compare(
         OF_RARE, RARE, methods=["constant-mode", "pom"], cv=folds,
         scoring=names,
     )  # fmt: skip
@@ -214,7 +214,7 @@ def test_the_rule_belongs_to_the_metric():
     median, mode = dict.fromkeys(["mae", "kappa", "amae"], "median"), "mode"
     assert found.rules == {**median, "mze": mode, "gm": mode}
     methods = ["svorim", "xofm", "constant-mode"]
-    result = ordinal.compare(X, Y, methods=methods, cv=2, scoring=names[:2])
+    result = compare(X, Y, methods=methods, cv=2, scoring=names[:2])
     used = {name: (str(a), str(b)) for name, a, b in zip(
         result.methods, result.rules["mae"], result.rules["mze"], strict=True
     )}  # fmt: skip
@@ -248,7 +248,7 @@ def test_rules_without_probabilities():
     fit = partial(ordinal.fit_xofm, probability=False)
     search = {"search": Grid(l2_main=[1e-2]), "cv": 2}
     assert ordinal.select(fit, X, Y, **search).rules == {"mae": "share"}
-    assert ordinal.compare(X, Y, methods={"it": fit}, cv=2).rules["mae"] == ["share"]
+    assert compare(X, Y, methods={"it": fit}, cv=2).rules["mae"] == ["share"]
     with pytest.raises(ValueError, match="rule='mode' needs probabilities: leave out"):
         ordinal.select(fit, X, Y, rule="mode", **search)
     raises(ValueError, "rule must be one of 'own', 'mode'", SEARCH, rule="threshold")
@@ -270,9 +270,7 @@ def test_the_command_takes_a_rule(tmp_path, capsys):
 DOORS = {
     "select": lambda cv, w: ordinal.select("pom", X, Y, cv=cv, sample_weight=w),
     "nested": lambda cv, w: nested("svorim", X, Y, outer=cv, sample_weight=w),
-    "compare": lambda cv, w: ordinal.compare(
-        X, Y, methods=["pom"], cv=cv, sample_weight=w
-    ),
+    "compare": lambda cv, w: compare(X, Y, methods=["pom"], cv=cv, sample_weight=w),
     "fit_stacking": lambda cv, w: ordinal.fit_stacking(
         X, Y, ["pom"], cv=cv, sample_weight=w
     ),

@@ -18,7 +18,7 @@ from strategies import raises, sample, slow
 from test_table_preprocessor import wines
 
 import ordinal
-from ordinal import kernels, metrics
+from ordinal import fit_pom, fit_xofm, kernels, metrics
 from ordinal.model_selection import Grid, nested, select
 from ordinal.preprocessing import (
     PreprocessedModel,
@@ -56,7 +56,7 @@ def by_hand(fit_rows, scoring, splits):
 def found():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
-        return select(ordinal.fit_xofm, FRAME, Y, **XOFM)
+        return select(fit_xofm, FRAME, Y, **XOFM)
 
 
 def test_fits_see_the_table_as_it_is(found):
@@ -64,10 +64,10 @@ def test_fits_see_the_table_as_it_is(found):
     for point, scores in zip(found.points, found.scores, strict=True):
 
         def fit(X, y, point=point):
-            return ordinal.fit_xofm(X, y, monotone=RISING, max_iter=30, **point)
+            return fit_xofm(X, y, monotone=RISING, max_iter=30, **point)
 
         assert_array_equal(by_hand(fit, metrics.mae, found.splits), scores)
-    alone = ordinal.fit_xofm(FRAME, Y, monotone=RISING, max_iter=30, **found.params)
+    alone = fit_xofm(FRAME, Y, monotone=RISING, max_iter=30, **found.params)
     assert isinstance(found.model, ordinal.models.XofmModel)  # in its own units
     assert found.model.feature_names == tuple(FRAME.columns)
     assert found.model.monotone.tolist() == [1, 0, 0, 0, 0]
@@ -83,24 +83,24 @@ def test_fits_see_the_table_as_it_is(found):
     FRAME.astype({"acid": object}),
 ], ids=["polars", "categories", "objects"])  # fmt: skip
 def test_tables_of_any_kind_are_one(found, table):
-    again = select(ordinal.fit_xofm, table, Y, **XOFM)
+    again = select(fit_xofm, table, Y, **XOFM)
     assert_array_equal(again.scores, found.scores)
     assert_array_equal(again.predict(FRAME), found.predict(FRAME))
 
 
 def test_columns_travel_to_workers_and_are_known_to_a_store(found, tmp_path):
     with ProcessPoolExecutor(1) as pool:
-        there = select(ordinal.fit_xofm, FRAME, Y, executor=pool, **XOFM)
+        there = select(fit_xofm, FRAME, Y, executor=pool, **XOFM)
     assert_array_equal(there.scores, found.scores)
 
     kept = {**XOFM, "store": tmp_path, "refit": False}
-    select(ordinal.fit_xofm, FRAME, Y, **kept)
+    select(fit_xofm, FRAME, Y, **kept)
     files = set(tmp_path.iterdir())
-    again = select(ordinal.fit_xofm, as_polars(FRAME), Y, **kept)
+    again = select(fit_xofm, as_polars(FRAME), Y, **kept)
     assert_array_equal(again.scores, found.scores)
     assert set(tmp_path.iterdir()) == files
     other = FRAME.assign(colour=FRAME["colour"].replace("red", "blue"))
-    select(ordinal.fit_xofm, other, Y, **kept)
+    select(fit_xofm, other, Y, **kept)
     assert len(set(tmp_path.iterdir())) == 2 * len(files)
 
 
@@ -208,16 +208,14 @@ def test_proportional_odds_leave_out_a_level_and_others_do_not(levels):
     """The thresholds are the intercepts, so that all levels together are collinear."""
     X = FRAME[["acid", "sweet"]].assign(plot=[f"p{k % levels}" for k in range(80)])
     all_of_them = tuple(f"plot[p{k}]" for k in range(levels))
-    own = ordinal.fit_pom(X, Y) if levels > 1 else None
+    own = fit_pom(X, Y) if levels > 1 else None
     for how in (TablePreprocessor(standardize=False), TablePreprocessor()):
         with warnings.catch_warnings():
             # a column of one level is constant, which is for the caller to know
             action = "ignore" if levels == 1 else "error"
             warnings.simplefilter(action, ordinal.exceptions.CollinearColumnsWarning)
-            model = ordinal.fit_pom(X, Y, preprocess=how)
-            found = select(
-                ordinal.fit_pom, X, Y, search=Grid(l2=[0.0]), preprocess=how, cv=2
-            )
+            model = fit_pom(X, Y, preprocess=how)
+            found = select(fit_pom, X, Y, search=Grid(l2=[0.0]), preprocess=how, cv=2)
         for fitted in (model, found):
             names = columns_of(getattr(fitted, "model", fitted))
             assert names == ("acid", "sweet", *all_of_them[levels > 1 :])
@@ -231,12 +229,10 @@ def test_proportional_odds_leave_out_a_level_and_others_do_not(levels):
 
 def test_what_means_nothing_to_a_method_is_left_out():
     numbers = FRAME[["acid", "sweet"]]
-    raw = select(ordinal.fit_xofm, numbers, Y, search=TAU, cv=2, max_iter=5)
+    raw = select(fit_xofm, numbers, Y, search=TAU, cv=2, max_iter=5)
     assert raw.preprocessor is None
     assert 2 < raw.model.breakpoints[0].mean() < 4
-    asked = select(
-        ordinal.fit_xofm, numbers, Y, search=TAU, cv=2, max_iter=5, standardize=True
-    )
+    asked = select(fit_xofm, numbers, Y, search=TAU, cv=2, max_iter=5, standardize=True)
     assert isinstance(asked.preprocessor, Standardizer)
     assert abs(asked.model.model.breakpoints[0].mean()) < 1
     assert asked.model.model.feature_names == ("acid", "sweet")
@@ -258,7 +254,7 @@ def test_gaps_reach_the_kernel_that_takes_them():
 
 def words_or_numbers(X, y, tau):
     assert isinstance(X, np.ndarray) != hasattr(X, "columns")
-    return ordinal.fit_xofm(X, y, tau=tau, max_iter=5)
+    return fit_xofm(X, y, tau=tau, max_iter=5)
 
 
 def test_a_function_of_the_callers_is_given_columns_where_there_are_words():
@@ -277,9 +273,9 @@ def test_a_function_of_the_callers_is_given_columns_where_there_are_words():
     ),
     (ordinal.fit_gpor, {"standardize": False}, ValueError,
      "X holds categories in .*, and fit_gpor takes only finite numbers"),
-    (ordinal.fit_xofm, {"standardize": True}, ValueError,
+    (fit_xofm, {"standardize": True}, ValueError,
      "X holds .*, and standardising takes"),
-    (ordinal.fit_xofm, {"standardize": 1}, ValueError, "standardize must be True"),
+    (fit_xofm, {"standardize": 1}, ValueError, "standardize must be True"),
     (ordinal.fit_svorim, {"preprocess": True}, TypeError, "preprocess must be a T"),
     (ordinal.fit_svorim, {"preprocess": TablePreprocessor(), "standardize": True},
      ValueError, "standardize must be left out where preprocess is a"),
@@ -288,7 +284,7 @@ def test_an_error_says_which_column_needs_what(fit, options, error, message):
     raises(error, f"^{message}", select, fit, FRAME, Y, search=TAU, **options)
 
 
-@pytest.mark.parametrize("fit", ["svorim", ordinal.fit_pom, words_or_numbers])
+@pytest.mark.parametrize("fit", ["svorim", fit_pom, words_or_numbers])
 def test_a_raw_table_is_preprocessed_by_default(fit):
     """As `compare` does, and with the same model as if it had been asked for."""
     space = TAU if fit is words_or_numbers else {"tol": [1e-2]}
@@ -305,4 +301,4 @@ def test_columns_that_nothing_takes_are_named():
     dated = FRAME.assign(day=pd.Timestamp(2020, 1, 1))
     for options in ({}, {"preprocess": TablePreprocessor()}):
         with pytest.raises(TypeError, match=r"^column 'day' of X must .*numbers of d"):
-            select(ordinal.fit_xofm, dated, Y, search=TAU, **options)
+            select(fit_xofm, dated, Y, search=TAU, **options)

@@ -30,7 +30,7 @@ from strategies import at_most, raises, sample, slow
 
 import ordinal
 import ordinal.sklearn as estimators
-from ordinal import metrics
+from ordinal import exceptions, metrics
 from ordinal.sklearn import (
     GPOR,
     NPSVOR,
@@ -69,7 +69,7 @@ def rows(n=60, r=3):
 
 def fitted(method, X, y, **options):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
+        warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
         return made(method, **options).fit(X, y)
 
 
@@ -282,10 +282,8 @@ def test_weights_and_the_order_of_rows_are_nothing_to_the_last_bit(method, seed)
 
     def proba(rows, weight=None):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ordinal.exceptions.ConvergenceWarning)
-            warnings.simplefilter(
-                "ignore", ordinal.exceptions.DisorderedThresholdsWarning
-            )
+            warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
+            warnings.simplefilter("ignore", exceptions.DisorderedThresholdsWarning)
             e = made(method, **options).fit(X[rows], y[rows], sample_weight=weight)
         return e.predict_proba(X)
 
@@ -352,10 +350,8 @@ def table(kind, n=90):
 def test_pom_leaves_rows_out_that_lack_values_if_asked_to():
     X, y = table("pandas")
     y[::5] = "mid"
-    with pytest.raises(
-        ValueError, match="X must be finite; first bad row is 3, with nan"
-    ):
-        POM(classes=WORDS).fit(X, y)
+    message = "X must be finite; first bad row is 3, with nan"
+    raises(ValueError, message, POM(classes=WORDS).fit, X, y)
     known = X["size"].notna().to_numpy()
     own = ordinal.fit_pom(X[known], y[known], classes=WORDS)
     estimator = POM(classes=WORDS, missing="drop").fit(X, y)
@@ -446,13 +442,13 @@ def test_feature_selectors_find_the_coefficients_of_the_columns():
     X, y = ordinal.datasets.make_gaussians(rng=0)
     noise = np.random.default_rng(0).normal(size=len(y))
     Z = np.column_stack([X[:, 0], 2.0 * X[:, 0], noise, X[:, 1]])
-    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
+    with pytest.warns(exceptions.CollinearColumnsWarning):
         pom = POM().fit(Z, y)
     assert pom.coef_[1] == 0.0
     assert_array_equal(pom.coef_[[0, 2, 3]], pom.model_.coef)
-    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
+    with pytest.warns(exceptions.CollinearColumnsWarning):
         chosen = RFE(POM(), n_features_to_select=3).fit(Z, y)
-    with pytest.warns(ordinal.exceptions.CollinearColumnsWarning):
+    with pytest.warns(exceptions.CollinearColumnsWarning):
         some = SelectFromModel(POM(), threshold=1e-300).fit(Z, y)
     assert_array_equal(chosen.support_, [True, False, True, True])
     assert_array_equal(some.get_support(), [True, False, True, True])

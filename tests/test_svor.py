@@ -34,7 +34,7 @@ from strategies import (
 )
 
 import ordinal
-from ordinal import fit_svorex, fit_svorim, kernels
+from ordinal import fit_npsvor, fit_svorex, fit_svorim, kernels
 from ordinal.companions import fit_redsvm, fit_shashua_levin
 from ordinal.exceptions import ConvergenceWarning, DisorderedThresholdsWarning
 from ordinal.kernels.tiles import diagonal_of
@@ -429,7 +429,7 @@ def small_models():
 
 @pytest.mark.parametrize(("change", "error", "message"), [
     ({"start": "model"}, TypeError, "start must be a SvorModel, got str"),
-    ({"start": ordinal.fit_npsvor([[0.0], [1.0]], [0, 1])}, TypeError,
+    ({"start": fit_npsvor([[0.0], [1.0]], [0, 1])}, TypeError,
      "start must be a SvorModel, got NpsvorModel"),
     ({"classes": range(4)}, ValueError,
      r"start must have the classes of the data, \[0, 1, 2, 3\], got \[0, 1, 2\]"),
@@ -488,9 +488,7 @@ def test_a_kernel_that_is_not_positive_is_called_indefinite(method):
 
 
 @pytest.mark.usefixtures("counted_clock")
-@pytest.mark.parametrize(
-    "fit", [fit_svorim, ordinal.fit_npsvor, ordinal.companions.fit_svc]
-)
+@pytest.mark.parametrize("fit", [fit_svorim, fit_npsvor, ordinal.companions.fit_svc])
 def test_a_fit_that_needs_far_more_than_max_time_warns_and_goes_on(fit, monkeypatch):
     X, y = sample(300, 3, noise=1.0)
     plain = fit(X, y)

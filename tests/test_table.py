@@ -340,9 +340,8 @@ def test_parquet_columns_are_numbers_or_words(parquet):
     assert t.column("word") == ["a", NULL, "b"]
     assert t.column("kind") == ["low", "high", NULL]
     assert [day[:10] for day in t.column("day")] == ["2020-01-01", "2020-01-02", NULL]
-    raises(
-        ValueError, r"t\.parquet, row 1, column 'size': is missing", t.numbers, ["size"]
-    )
+    message = r"t\.parquet, row 1, column 'size': is missing"
+    raises(ValueError, message, t.numbers, ["size"])
 
 
 def test_parquet_and_csv_of_one_table_are_one(parquet, tmp_path):
