@@ -69,7 +69,9 @@ def test_what_is_no_table_is_named():
     (np.eye(2), "array([[1., 0.], [0., 1.]])"),
     (Unprintable(), "<Unprintable>"),
     (ordinal.fit_pom(X, y, l2=1.0), "PomModel"),  # without its fields
-], ids=["float", "quotes", "80", "81", "int", "huge int", "lines", "error", "model"])  # fmt: skip
+], ids=[
+    "float", "quotes", "80", "81", "int", "huge int", "lines", "error", "model",
+])  # fmt: skip
 def test_a_value_is_shown_on_one_line_of_80_characters(value, text):
     assert len(text) <= 80
     with pytest.raises(ValueError, match=r"^max_iter must be") as caught:
