@@ -786,6 +786,9 @@ def test_the_command_reads_columns_of_slopes_that_are_no_features(tmp_path, caps
         assert main(["predict", str(out), str(table), "--effects", effects]) == 0
         found = capsys.readouterr().out.splitlines()[1:]
         assert found == model.predict(WINE, effects=effects).astype(str).tolist()
+    assert {*model.explain(WINE, WINE["rating"]).names} == {"temp", "touch"}
+    assert "The model was fitted to these rows" in model.report(WINE, WINE["rating"])
+    ordinal.plot.partial_dependence(model, WINE, "temp")
 
 
 def test_fits_end_at_their_limits(capsys):

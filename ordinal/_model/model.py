@@ -590,6 +590,16 @@ def _warn_of_levels(model: Any, X: Any, read: np.ndarray, levels: Categories) ->
             warn_of_unknown_levels(name, columns[j], known, read[:, j])
 
 
+def names_read(model: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns that predictions read, or None without names.
+
+    Columns that have random slopes alone follow the features of the model.
+    """
+    names, own = model.feature_names, innermost(model)
+    beside = getattr(own, "_slope_columns", ()) if isinstance(own, Model) else ()
+    return None if names is None else tuple(dict.fromkeys([*names, *beside]))
+
+
 def innermost(model: Any) -> Any:
     """Return the model without the preprocessing of its features."""
     while isinstance(model, Storable) and model._wrapped is not None:

@@ -96,6 +96,9 @@ def share_of_training_rows(
     origin = getattr(model, "origin", None)
     if origin is None or origin.training_rows is None:
         return None
+    names = model.feature_names
+    if isinstance(rows, Frame) and names is not None and len(names) < rows.shape[1]:
+        rows = rows.columns_of(names)
     return float(np.isin(origin.training_rows, digests(rows, labels)).mean())
 
 

@@ -18,7 +18,7 @@ from .._input.labels import ranks_of, read_labels
 from .._input.types import Labels, Rng
 from .._input.warning import warn
 from .._model.explanation import Explanation
-from .._model.model import innermost
+from .._model.model import innermost, names_read
 from .._numerics.rows import take
 from .._watch.progress import duration
 from ..kernels.functions import kernel_class
@@ -68,7 +68,7 @@ def _forecast(
     """Warn if calls for many rows will take long, by the time of one for some."""
     if n <= _MANY:
         return
-    some = take(read_rows_of(X, model.feature_names), slice(0, _SOME))
+    some = take(read_rows_of(X, names_read(model)), slice(0, _SOME))
     began = time.perf_counter()
     call(some)
     seconds = (time.perf_counter() - began) * n / len(some) * repeats
@@ -82,7 +82,7 @@ def _forecast(
 
 def _permutable(model: Any, X: Any) -> Frame:
     """Return the rows of X; TypeError unless their columns can be shuffled."""
-    rows = read_rows_of(X, model.feature_names)
+    rows = read_rows_of(X, names_read(model))
     if not isinstance(rows, Frame):
         raise TypeError(
             "X must be dense for permutation importance: explain some of its rows as "

@@ -22,7 +22,7 @@ from .._input.labels import lacks_label, ranks_of, read_labels
 from .._model.column_names import with_names
 from .._model.explanation import Explanation
 from .._model.labelled import kept_rows
-from .._model.model import innermost
+from .._model.model import innermost, names_read
 from .._model.printing import Page, Table, html_notes, html_table, rows_left_out
 from .._model.training_rows import share_of_training_rows
 from .._numerics.rows import take
@@ -142,7 +142,7 @@ def _read(model: Any, table: Any, y: Any) -> Content:
         table, y = (kept_rows(given, ~left[0]) for given in (table, y))
     labels = read_labels(y, "y")
     rank = ranks_of(labels, classes, "y", "the classes of the model")
-    rows = read_rows_of(with_names(table, model.feature_names), model.feature_names)
+    rows = read_rows_of(with_names(table, model.feature_names), names_read(model))
     if len(rank) != rows.shape[0]:
         raise ValueError(
             f"y must have one label per row of X, which has {rows.shape[0]} rows, "

@@ -221,6 +221,8 @@ class TermFits:
             if isinstance(memory, FitMemory) and memory.frame is not None:
                 own_columns = memory.frame.columns_of(coding.feature_names)
                 memory = replace(memory, frame=own_columns)
+            if model.origin is not None:  # whose digests are of rows with all columns
+                fields["origin"] = replace(model.origin, training_rows=None)
         of_design = fields_of_design(design, own.observed, x, in_order=in_order)
         made = with_values(
             model,

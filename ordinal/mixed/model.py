@@ -396,12 +396,17 @@ class ClmmModel(LinearModel):
             return Means(self, n_more)
         return RatioMeans(self, self.family, n_more)
 
+    @property
+    def _slope_columns(self) -> list[str]:
+        """Columns with random slopes."""
+        columns = (slope.column for own in self.random for slope in own.slopes)
+        return [column for column in columns if column]
+
     def _terms_of(
         self, X: RowsLike, effects: Effects, groups: object
     ) -> tuple[GroupTerm, ...]:
         """Return the columns of the random effects at rows of X, and their levels."""
-        names = [slope.column for own in self.random for slope in own.slopes]
-        frame = read_slopes([name for name in names if name], X)
+        frame = read_slopes(self._slope_columns, X)
         columns = [effect_columns(own.slopes, frame) for own in self.random]
         if not all(np.isfinite(z).all() for z in columns):
             raise ValueError(

@@ -20,7 +20,7 @@ from .._input.frame import Frame, default_names
 from .._input.labels import sample_weights, shares
 from .._input.types import ArrayLike
 from .._model.column_names import with_names
-from .._model.model import Model, innermost
+from .._model.model import Model, innermost, names_read
 from ..kernels.functions import kernel_class
 from ..model_selection import Selection
 from ..preprocessing.model import within
@@ -61,7 +61,7 @@ class GridRows:
     def __init__(self, model: Model, X: Any, sample_weight: Any, most: int):
         X = with_names(X, model.feature_names)
         is_named = feature_names(X) is not None
-        frame = read_frame(X, model.feature_names if is_named else None)
+        frame = read_frame(X, names_read(model) if is_named else None)
         n, d = frame.shape
         weight = sample_weights(sample_weight, n)
         held = np.flatnonzero(weight)
