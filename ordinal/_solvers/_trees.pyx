@@ -208,10 +208,14 @@ cdef int read_forest(
             and set_start.shape[0] > 0 and set_start[0] == 0
             and set_start[set_start.shape[0] - 1] == words.shape[0]):
         raise ValueError("trees: inconsistent array shapes")
+    f.value, f.leaf_rows, f.words = NULL, NULL, NULL
+    f.feature, f.threshold, f.missing_left, f.category_set = NULL, NULL, NULL, NULL
+    f.left, f.right, f.node_rows = NULL, NULL, NULL
     f.first, f.set_start = &first[0], &set_start[0]
-    f.words = &words[0] if words.shape[0] else NULL
-    f.value = &value[0] if f.T else NULL
-    f.leaf_rows = &leaf_rows[0] if f.T else NULL
+    if words.shape[0]:
+        f.words = &words[0]
+    if f.T:
+        f.value, f.leaf_rows = &value[0], &leaf_rows[0]
     if N:
         f.feature, f.threshold = &feature[0], &threshold[0]
         f.missing_left, f.category_set = &missing_left[0], &category_set[0]
