@@ -26,6 +26,7 @@ from ordinal.model_selection import stratified_kfold
 from ordinal.models import Status
 from ordinal.preprocessing import Standardizer
 from ordinal.sklearn import Stacking
+from ordinal.stacking.members import MemberWork
 from ordinal.stacking.weights import pool_by_log_loss, pool_by_rps
 
 POOLS = {"rps": pool_by_rps, "log_loss": pool_by_log_loss}
@@ -212,6 +213,15 @@ def test_a_fold_may_lack_a_rank():
     model = fit_stacking(X, y, ["pom", "svorim"], cv=splits, tune=False)
     assert np.isfinite(model.pool_score)
     assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_points_compete_on_samples_and_in_two_folds_before_the_others(monkeypatch):
+    tasks, run = [], MemberWork.run
+    monkeypatch.setattr(MemberWork, "run", lambda *a: tasks.append(a[1]) or run(*a))
+    model = fit_stacking(*sample(1900), ["pom"], n_threads=1)
+    sizes = [(len(task.train), len(task.points)) for task in tasks]
+    assert sizes == [(507, 4)] * 2 + [(1520, 2)] * 2 + [(1520, 1)] * 3
+    assert all(task.points == model.params for task in tasks[4:])
 
 
 @pytest.mark.parametrize("name", ["npsvor", "svmop", "svc", "svorim", "xofm"])

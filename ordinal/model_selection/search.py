@@ -71,13 +71,14 @@ class Trials:
             self.rows[number] = rows
             self._outcomes[number] = [None] * self._n_folds
 
-    def leaders(self, numbers: list[int], share: float) -> list[int]:
-        """Return the points with the best means, a share of `numbers` rounded up.
+    def leaders(self, numbers: list[int], share: float, n_folds: int) -> list[int]:
+        """Return the points with the best means over the first folds, a share of
+        `numbers` rounded up.
 
         If none has a score, all are returned, because more rows may help.
         """
         # Not `_losses`: points of a later stage begin with fewer rows than the best.
-        losses = self._mean_losses()
+        losses = self._mean_losses(n_folds)
         scored = [n for n in numbers if np.isfinite(losses[n])]
         order = in_order_of_ties(self.points, scored)
         order.sort(key=lambda number: losses[number])
@@ -136,8 +137,8 @@ class Trials:
         losses[np.array(self.rows) < max(self.rows)] = np.nan
         return losses
 
-    def _mean_losses(self) -> np.ndarray:
-        means = mean_score(self.scores())
+    def _mean_losses(self, n_folds: int | None = None) -> np.ndarray:
+        means = mean_score(self.scores()[:, :n_folds])
         return -means if self.scorers[0].greater_is_better else means
 
 
@@ -176,7 +177,8 @@ class Search:
     until these are all; after samples of `_CLEAR` rows or more the better third. Fits
     to a sample are scored on the same share of the test rows, or on `_LEAST_SCORED` of
     them if that is more (K. Jamieson, A. Talwalkar, "Non-stochastic best arm
-    identification and hyperparameter optimization", AISTATS 2016).
+    identification and hyperparameter optimization", AISTATS 2016). With `first_folds`,
+    points are compared in so many folds before the better half goes on to the others.
 
     Attributes
     ----------
@@ -195,11 +197,15 @@ class Search:
         splits: Splits,
         progress: Progress,
         halve_from: float = math.inf,
+        first_folds: int | None = None,
     ):
         self.rows, self.splits = rows, splits
         self._n_train = min(train.size for train, _ in splits)
         self._halves = self._n_train >= halve_from
         self._links = work.shares_links and are_apart(splits)
+        # Folds that calibrate one another are fitted together.
+        fewer = first_folds if self._halves and not self._links else None
+        self._first = range(len(splits))[:fewer]
         self._orders: dict[tuple[int, int], np.ndarray] = {}
         self.trials = Trials(work.scorers, len(splits))
         self._work, self._space, self._progress = work, space, progress
@@ -213,16 +219,23 @@ class Search:
         if not isinstance(stages, Generator):
             raise TypeError(f"search.stages must be a generator, got {shown(stages)}")
         points = next(stages, [])
+        n_later = len(self.splits) - len(self._first)
         for stage in count():
             numbers = self._add(points, stage)
             if not self.trials.points:
                 raise ValueError("search.stages must give points, got none")
             for share in self._samples(len(numbers)):
-                yield self._as_tasks(numbers, share)
+                yield self._as_tasks(numbers, self._first, share)
                 clear = self._n_train >= _CLEAR * share
-                numbers = self.trials.leaders(numbers, 1 / _SHARE if clear else _KEPT)
+                self._progress.total -= n_later * len(numbers)
+                numbers = self._leaders(numbers, 1 / _SHARE if clear else _KEPT)
                 self._progress.total += len(numbers) * len(self.splits)
-            yield self._as_tasks(numbers)
+            yield self._as_tasks(numbers, self._first)
+            if n_later:
+                self._progress.total -= n_later * len(numbers)
+                numbers = self._leaders(numbers, _KEPT)
+                self._progress.total += n_later * len(numbers)
+                yield self._as_tasks(numbers, range(len(self._first), len(self.splits)))
             best = self.trials.best()
             if best is None:
                 raise ValueError(self._failure())
@@ -231,6 +244,10 @@ class Search:
             except StopIteration:
                 break
         return self.trials
+
+    def _leaders(self, numbers: list[int], share: float) -> list[int]:
+        """Return the best points by the folds in which all of them have been fitted."""
+        return self.trials.leaders(numbers, share, len(self._first))
 
     def _failure(self) -> str:
         """Return the message for a search without a point to choose."""
@@ -315,21 +332,22 @@ class Search:
             self._orders[fold, side] = rows[order]
         return np.sort(self._orders[fold, side][:size])
 
-    def _as_tasks(self, numbers: list[int], share: int = 1) -> list[Task]:
+    def _as_tasks(self, numbers: list[int], folds: range, share: int = 1) -> list[Task]:
         """Make a task per fold and path, on a sample of 1 / `share` of the rows.
 
         Folds that calibrate one another are one task.
         """
-        self.trials.begin(numbers, math.ceil(self._n_train / share))
+        if folds.start == 0:
+            self.trials.begin(numbers, math.ceil(self._n_train / share))
         points = self.trials.points
         varying = self._work.varying
         paths: dict[Hashable, list[int]] = {}
         for number in in_order_of_ties(points, numbers):
             key = point_key(points[number], without=varying) if varying else number
             paths.setdefault(key, []).append(number)
-        samples = [self._sample(fold, share) for fold in range(len(self.splits))]
-        folds = range(1 if self._links else len(samples))
-        others = tuple(samples[1:]) if self._links else ()
+        samples = {fold: self._sample(fold, share) for fold in folds}
+        others = tuple(samples[fold] for fold in folds[1:]) if self._links else ()
+        folds = folds[:1] if self._links else folds
         self._requested = [(fold, path) for fold in folds for path in paths.values()]
         replaced = {}
         if share > 1:

@@ -31,6 +31,12 @@ from ..model_selection.work import Outcome, Task, Work, with_values
 from ..model_selection.workers import Workers
 
 _LATE = Status.MAX_TIME.value
+# Folds in which points compete before the better half goes on to the others. With this
+# and the shorter grid of XOFM, fits to 2000 rows of eight sets took 0.59 times as long;
+# the RPS was 1.0004 times as high (standard error 0.0005). Halving after every later
+# fold would save another seventh, but run the folds one after the other. A tolerance of
+# 3e-3 for XOFM on samples would save a fifth of its search only.
+_FIRST_FOLDS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +149,8 @@ class MemberWork(Work):
         if time.monotonic() > self.until:  # samples of folds take seconds, too
             raise TimeoutError("max_time")
         rows, line = np.arange(len(self.data.y)), Progress.from_argument(progress, name)
-        job = Search(self, space, rows, splits, line, halving_from(None, None))
+        halving = halving_from(None, None), _FIRST_FOLDS
+        job = Search(self, space, rows, splits, line, *halving)
         workers = Workers(self, space, None, n_threads)
         (trials,), _ = run([job], workers, None, line)
         best = trials.best()
