@@ -551,6 +551,10 @@ def tlssvor_psi(K, b, w, s, width, price, C, u, eta):
 
 # Cumulative models: (P) is that of `ordinal.linear`; x = (alpha, nu, beta, zeta)
 
+DISTRIBUTIONS = {  # of the noise, by link
+    "logit": stats.logistic, "probit": stats.norm, "cloglog": stats.gumbel_l,
+    "loglog": stats.gumbel_r, "cauchit": stats.cauchy,
+}  # fmt: skip
 TAILS = {  # F and 1 - F of the links
     "logit": (special.expit, lambda t: special.expit(-t)),
     "probit": (special.ndtr, lambda t: special.ndtr(-t)),

@@ -436,13 +436,11 @@ def test_the_end_of_a_search_is_a_stationary_point(inference):
     assert c.dual is None
     problem = Problem.from_arrays(X, y)
     search = Evidence(problem, None, Settings("ard", inference, prior="weak"))
-    theta = np.concatenate(
-        [
-            np.log(model.relevance()),
-            [np.log(model.noise), model.thresholds[0]],
-            np.log(np.diff(model.thresholds)),
-        ]
-    )
+    theta = np.concatenate([
+        np.log(model.relevance()),
+        [np.log(model.noise), model.thresholds[0]],
+        np.log(np.diff(model.thresholds)),
+    ])  # fmt: skip
     value, gradient = search.minus(theta)
     assert_allclose(c.primal, value, rtol=1e-8)
     assert np.abs(gradient).max() <= 1.1e-5

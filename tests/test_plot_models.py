@@ -234,13 +234,11 @@ def test_labels_are_spread_by_the_least_that_makes_room(at, gap):
             assert moved[run[:cut]].mean() <= 1e-9
 
 
-TABLE = pd.DataFrame(
-    {
-        "size": X[:, 0],
-        "colour": np.array(["red", "blue", "green"])[np.arange(300) % 3],
-        "weight": np.where(np.arange(300) % 7, X[:, 1], np.nan),
-    }
-)
+TABLE = pd.DataFrame({
+    "size": X[:, 0],
+    "colour": np.array(["red", "blue", "green"])[np.arange(300) % 3],
+    "weight": np.where(np.arange(300) % 7, X[:, 1], np.nan),
+})  # fmt: skip
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from internals import Design, Likelihood, Monitor, Problem, structure_of
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
+    DISTRIBUTIONS,
     TAILS,
     cumulative_edges,
     cumulative_loglik,
@@ -16,7 +17,7 @@ from oracles import (
     slopes,
     threshold_columns,
 )
-from scipy import optimize, sparse, special, stats
+from scipy import optimize, sparse, special
 from strategies import datasets, raises
 
 import ordinal
@@ -24,14 +25,7 @@ from ordinal import fit_pom, inference
 from ordinal._cumulative.fitting import newton
 from ordinal.exceptions import DisorderedThresholdsWarning
 
-LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
-QUANTILE = {
-    "logit": special.logit,
-    "probit": special.ndtri,
-    "cloglog": lambda p: np.log(-np.log1p(-p)),
-    "loglog": lambda p: -np.log(-np.log(p)),
-    "cauchit": stats.cauchy.ppf,
-}
+LINKS = list(DISTRIBUTIONS)
 TIGHT = 1e-9  # errors; steps are quadratic, so that the last one ends at rounding
 
 links = st.sampled_from(LINKS)
@@ -187,7 +181,7 @@ def test_the_offset_of_a_row_without_weight_does_not_matter():
 def test_offsets_may_vary_by_much_more_than_the_noise(link):
     rng = np.random.default_rng(0)
     offset, X = 1000 * rng.normal(size=400), rng.normal(size=(400, 1))
-    noise = -QUANTILE[link](rng.uniform(size=400))
+    noise = -DISTRIBUTIONS[link].ppf(rng.uniform(size=400))
     y = np.searchsorted([-500, 0, 500], offset + X[:, 0] + noise)
     near = np.abs(offset[:, None] - [-500, 0, 500]).min(axis=1) < 50
     assert 20 < near.sum() < 100  # the rows that tell anything
@@ -217,7 +211,7 @@ def test_a_slope_a_threshold_fits_every_group_by_itself(link):
     X, y = (np.repeat(a.ravel(), counts.ravel()) for a in np.indices(counts.shape))
     model = fit_pom(X[:, None], y, link=link, nominal=[0], tol=TIGHT)
     shares = np.cumsum(counts, axis=1)[:, :3] / counts.sum(axis=1, keepdims=True)
-    edges = QUANTILE[link](shares)
+    edges = DISTRIBUTIONS[link].ppf(shares)
     assert_allclose(model.thresholds, edges[0], rtol=1e-9)
     assert_allclose(model.nominal_coef[:, 0], edges[0] - edges[1], rtol=1e-8)
     expected = counts / counts.sum(axis=1, keepdims=True)

@@ -12,7 +12,7 @@ import pytest
 import scipy.stats
 from internals import Likelihood
 from numpy.testing import assert_allclose
-from oracles import cumulative_edges, cumulative_terms, slope, slopes
+from oracles import DISTRIBUTIONS, cumulative_edges, cumulative_terms, slope, slopes
 from pom_data import SETS
 from strategies import raises
 from test_pom import crossing
@@ -22,15 +22,7 @@ from ordinal import fit_pom, inference, plot
 from ordinal.plot.coefficients import smooth
 
 WINE, HOUSING, MADE = SETS["wine"], SETS["housing"], SETS["made"]
-LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
-links = pytest.mark.parametrize("link", LINKS)
-DISTRIBUTION = {
-    "logit": scipy.stats.logistic,
-    "probit": scipy.stats.norm,
-    "cloglog": scipy.stats.gumbel_l,
-    "loglog": scipy.stats.gumbel_r,
-    "cauchit": scipy.stats.cauchy,
-}
+links = pytest.mark.parametrize("link", DISTRIBUTIONS)
 
 
 def fitted(rows, **options):
@@ -89,7 +81,7 @@ def test_residuals_where_thresholds_cross_are_those_of_the_sorted_probabilities(
 def test_surrogate_residuals_have_the_distribution_of_the_link(link):
     rng = np.random.default_rng(4)
     x = rng.standard_normal((3000, 1))
-    F = DISTRIBUTION[link]
+    F = DISTRIBUTIONS[link]
     y = np.digitize(x[:, 0] + F.rvs(size=3000, random_state=rng), [-1, 0, 1.5])
     model = fit_pom(x, y, link=link)
     r = model.residuals(kind="surrogate", rng=1)

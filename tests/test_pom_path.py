@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Likelihood, path_of
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import DISTRIBUTIONS
 from strategies import at_most, raises, sample
 
 import ordinal
@@ -30,12 +31,7 @@ def rows(n=60, d=8, seed=0, ranks=4, share=0.5):
 
 def mean_loss(link, X, y, theta, beta, weight=None, offset=0.0):
     """(P) without penalty in naive arithmetic, and its gradient by beta."""
-    from scipy import stats
-
-    F = {
-        "logit": stats.logistic, "probit": stats.norm,
-        "cloglog": stats.gumbel_l, "loglog": stats.gumbel_r,
-    }[link]  # fmt: skip
+    F = DISTRIBUTIONS[link]
     ends = np.concatenate([[-np.inf], theta, [np.inf]])
     f = X @ beta + offset
     a, b = ends[y + 1] - f, ends[y] - f

@@ -10,13 +10,11 @@ import ordinal
 from ordinal import inference
 
 WINE, MADE = SETS["wine"], SETS["made"]
-TABLE = pd.DataFrame(
-    {
-        "temp": np.where(WINE.X[:, 0] > 0, "warm", "cold"),
-        "contact": np.where(WINE.X[:, 1] > 0, "yes", "no"),
-        "size": np.arange(72) % 7,
-    }
-)
+TABLE = pd.DataFrame({
+    "temp": np.where(WINE.X[:, 0] > 0, "warm", "cold"),
+    "contact": np.where(WINE.X[:, 1] > 0, "yes", "no"),
+    "size": np.arange(72) % 7,
+})  # fmt: skip
 RATING = pd.Categorical.from_codes(WINE.y, list("abcde"), ordered=True)
 
 

@@ -21,16 +21,14 @@ N = 240
 def rows(seed=0, missing=False):
     """Ages, a boolean, a category and an ordered one; some of them are missing."""
     rng = np.random.default_rng(seed)
-    d = pd.DataFrame(
-        {
-            "age": rng.uniform(20, 70, N),
-            "ill": rng.random(N) < 0.4,
-            "g": rng.choice(["a", "b", "c"], N),
-            "size": pd.Categorical(
-                rng.choice(["S", "M", "L"], N), ["S", "M", "L"], True
-            ),
-        }
-    )
+    d = pd.DataFrame({
+        "age": rng.uniform(20, 70, N),
+        "ill": rng.random(N) < 0.4,
+        "g": rng.choice(["a", "b", "c"], N),
+        "size": pd.Categorical(
+            rng.choice(["S", "M", "L"], N), ["S", "M", "L"], True
+        ),
+    })  # fmt: skip
     eta = 0.05 * d["age"] + 0.9 * d["ill"] + 0.5 * (d["g"] == "b")
     y = np.digitize(eta + rng.logistic(size=N), [2.0, 3.5])
     if missing:

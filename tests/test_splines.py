@@ -172,12 +172,10 @@ def test_monotone_effects_are_the_best_of_one_sign(sign):
         [model.thresholds[:1], np.diff(model.thresholds), model.coef[:1], d]
     )
     unit = 1e-5 * np.eye(at.size)
-    slope = np.array(
-        [
-            negative_loglik(at + h, data, Z) - negative_loglik(at - h, data, Z)
-            for h in unit
-        ]
-    )
+    slope = np.array([
+        negative_loglik(at + h, data, Z) - negative_loglik(at - h, data, Z)
+        for h in unit
+    ])  # fmt: skip
     slope /= 2e-5
     free = np.concatenate([[True] * 4, d != 0])
     assert_allclose(slope[free], 0, atol=1e-4)

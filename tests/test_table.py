@@ -323,16 +323,14 @@ def parquet(tmp_path):
 
 
 def test_parquet_columns_are_numbers_or_words(parquet):
-    t = parquet(
-        {
-            "size": [1.5, None, 3.0],
-            "whole": pandas.array([1, None, 3], dtype="Int64"),
-            "truth": [True, False, True],
-            "word": ["a ", None, "b"],
-            "kind": pandas.Categorical(["low", "high", None]),
-            "day": pandas.to_datetime(["2020-01-01", "2020-01-02", None]),
-        }
-    )
+    t = parquet({
+        "size": [1.5, None, 3.0],
+        "whole": pandas.array([1, None, 3], dtype="Int64"),
+        "truth": [True, False, True],
+        "word": ["a ", None, "b"],
+        "kind": pandas.Categorical(["low", "high", None]),
+        "day": pandas.to_datetime(["2020-01-01", "2020-01-02", None]),
+    })  # fmt: skip
     assert (len(t), t.has_header) == (3, True)
     expected = [[1.5, 1, 1], [np.nan, np.nan, 0], [3, 3, 1]]
     X = t.numbers(["size", "whole", "truth"], missing=True)
@@ -346,19 +344,17 @@ def test_parquet_columns_are_numbers_or_words(parquet):
 
 def test_parquet_and_csv_of_one_table_are_one(parquet, tmp_path):
     """Truth values, digits that are text, categories and dates, with gaps or not."""
-    frame = pandas.DataFrame(
-        {
-            "truth": [True, False, True],
-            "gap": pandas.array([True, None, False], dtype="boolean"),
-            "code": ["01", "02", None],
-            "text": ["true", "maybe", "false"],
-            "count": pandas.array([1, None, 3], dtype="Int64"),
-            "kind": pandas.Categorical(["low", None, "high"]),
-            "day": pandas.to_datetime(["2020-01-01", "2020-01-02", None]),
-            "hour": pandas.to_datetime(["2020-01-01 06:30", "2020-01-02 00:00", None]),
-            "y": [1, 2, 1],
-        }
-    )
+    frame = pandas.DataFrame({
+        "truth": [True, False, True],
+        "gap": pandas.array([True, None, False], dtype="boolean"),
+        "code": ["01", "02", None],
+        "text": ["true", "maybe", "false"],
+        "count": pandas.array([1, None, 3], dtype="Int64"),
+        "kind": pandas.Categorical(["low", None, "high"]),
+        "day": pandas.to_datetime(["2020-01-01", "2020-01-02", None]),
+        "hour": pandas.to_datetime(["2020-01-01 06:30", "2020-01-02 00:00", None]),
+        "y": [1, 2, 1],
+    })  # fmt: skip
     frame.to_csv(tmp_path / "t.csv", index=False)
     text, columns = read_table(str(tmp_path / "t.csv")), parquet(frame)
     words = {"text", "kind", "day", "hour"}

@@ -27,17 +27,15 @@ RNG = np.random.default_rng(0)
 def wines(n=60, seed=0):
     """A frame of numbers with gaps, words with gaps, booleans and an ordered column."""
     rng = np.random.default_rng(seed)
-    frame = pd.DataFrame(
-        {
-            "alcohol": rng.normal(10, 1, n),
-            "acid": rng.normal(3, 0.1, n),
-            "colour": rng.choice(["red", "white", "rose"], n),
-            "sweet": rng.random(n) < 0.4,
-            "size": pd.Categorical(
-                rng.choice(["S", "M", "L"], n), ["S", "M", "L"], ordered=True
-            ),
-        }
-    )
+    frame = pd.DataFrame({
+        "alcohol": rng.normal(10, 1, n),
+        "acid": rng.normal(3, 0.1, n),
+        "colour": rng.choice(["red", "white", "rose"], n),
+        "sweet": rng.random(n) < 0.4,
+        "size": pd.Categorical(
+            rng.choice(["S", "M", "L"], n), ["S", "M", "L"], ordered=True
+        ),
+    })  # fmt: skip
     y = np.digitize(frame["alcohol"] + (frame["colour"] == "red"), [9.5, 10.5]) + 1
     frame.loc[rng.random(n) < 0.1, "alcohol"] = np.nan
     frame.loc[rng.random(n) < 0.1, "colour"] = None
@@ -50,18 +48,16 @@ def fills(coding):
 
 
 def test_every_kind_of_column_becomes_what_is_said():
-    frame = pd.DataFrame(
-        {
-            "x": [1.0, nan, 5.0, 2.0],
-            "flag": [True, False, True, True],
-            "word": ["b", "a", None, "b"],
-            "size": pd.Categorical(
-                ["S", "L", "S", None], ["S", "M", "L"], ordered=True
-            ),
-            "zip": [7, 9, 9, 7],
-            "grade": ["low", "high", "mid", "low"],
-        }
-    )
+    frame = pd.DataFrame({
+        "x": [1.0, nan, 5.0, 2.0],
+        "flag": [True, False, True, True],
+        "word": ["b", "a", None, "b"],
+        "size": pd.Categorical(
+            ["S", "L", "S", None], ["S", "M", "L"], ordered=True
+        ),
+        "zip": [7, 9, 9, 7],
+        "grade": ["low", "high", "mid", "low"],
+    })  # fmt: skip
     how = TablePreprocessor(
         order={"grade": ["low", "mid", "high"]}, categorical=["zip"], standardize=False
     )
