@@ -1,6 +1,7 @@
 """Sources of blocks that tests read."""
 
 import numpy as np
+from numpy.testing import assert_array_equal
 
 
 class Cut:
@@ -42,6 +43,15 @@ class Differing:
             X, rows = self.later(X.copy(), rows)
         for part in np.array_split(rows, 3):
             yield (X[part], *(a[part] for a in others))
+
+
+def assert_same_problem(a, b):
+    """Equal rows, ranks and weights of a problem in chunks and one of arrays."""
+    for name in ("rank", "classes", "weight", "sample_weight"):
+        assert_array_equal(getattr(a, name), getattr(b, name))
+    assert (a.classes.dtype, a.rank.dtype) == (b.classes.dtype, np.int32)
+    assert (a.n_samples, a.n_features) == (b.n_samples, b.n_features)
+    assert a.feature_names == b.feature_names
 
 
 def mapped(X, folder):

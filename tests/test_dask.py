@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 from internals import CHUNK, CSR, ChunkedProblem, Problem
 from numpy.testing import assert_allclose, assert_array_equal
-from sources import Cut
+from sources import Cut, assert_same_problem
 from strategies import raises, slow
 
 import ordinal
@@ -38,16 +38,9 @@ def table(n=N, d=3):
     return X, rng.integers(0, 4, n) * 10, rng.integers(1, 4, n) / 2
 
 
-def lazy(X, y, rows, labels):
-    """Return dask arrays, in blocks of so many rows and labels."""
-    return da.from_array(X, chunks=(rows, 2)), da.from_array(y, chunks=labels)
-
-
-def same(a: ChunkedProblem, b: Problem):
-    for name in ("rank", "classes", "weight", "sample_weight"):
-        assert_array_equal(getattr(a, name), getattr(b, name))
-    assert (a.n_samples, a.n_features) == (b.n_samples, b.n_features)
-    assert a.feature_names == b.feature_names
+def lazy(X, y, rows, labels, columns=2):
+    """Return dask arrays, in blocks of so many rows and columns, and labels."""
+    return da.from_array(X, chunks=(rows, columns)), da.from_array(y, chunks=labels)
 
 
 @pytest.mark.parametrize("size", [*slow(1000, N), CHUNK, 10_001])
@@ -56,7 +49,7 @@ def test_problem_is_that_of_arrays(size):
     options = {"class_weight": "balanced"}
     here = ChunkedProblem.from_source(Cut([], X, y, w), **options)
     there = read_problem(*lazy(X, y, size, size), sample_weight=w, **options)
-    same(there, here)
+    assert_same_problem(there, here)
     ours, theirs = (problem.moments.mean_and_scale() for problem in (here, there))
     assert_allclose(theirs, ours, rtol=1e-13, atol=1e-15)
     assert there.X.sizes.tolist() == [len(b) for b in np.split(y, range(size, N, size))]
@@ -75,7 +68,7 @@ def test_data_frames_have_names_and_ordered_categories():
     frame["y"] = pandas.Categorical(words[y // 10], words, ordered=True)
     here = Problem.from_arrays(frame[["a", "b", "c"]], frame["y"])
     parts = dd.from_pandas(frame, npartitions=5)
-    same(read_problem(parts[["a", "b", "c"]], parts["y"]), here)
+    assert_same_problem(read_problem(parts[["a", "b", "c"]], parts["y"]), here)
 
 
 def test_sparse_blocks():
@@ -130,7 +123,7 @@ def test_fits_are_those_of_arrays(fit, kernel):
         "tol": 1e-4,
     }  # fmt: skip
     here = fit(X, y, sample_weight=w, **options)
-    there = fit(*lazy(X, y, 900, 700), sample_weight=w, **options)
+    there = fit(*lazy(X, y, 900, 700, 3), sample_weight=w, **options)
     for one, other in ((here, there), (there, here)):
         for part in one.convergence.parts or [one.convergence]:
             assert part.rel_gap <= 1e-4
@@ -161,7 +154,7 @@ def test_searches_are_near_those_of_arrays():
         "gamma": 0.1, "tol": 1e-4, "cv": 2,
         "scoring": ["mae", "mze"],
     }  # fmt: skip
-    parts = lazy(X, y, 900, 700)
+    parts = lazy(X, y, 900, 700, 3)
     here = select(ordinal.fit_svorim, X, y, sample_weight=w, **options)
     there = select(ordinal.fit_svorim, *parts, sample_weight=w, **options)
     assert not there.failures

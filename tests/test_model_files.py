@@ -489,9 +489,7 @@ def test_a_truncated_file_is_refused(saved, path, data):
     content, _ = saved
     length = data.draw(st.integers(0, len(content) - 1))
     path.write_bytes(content[:length])
-    damaged(
-        path,
-    ) if length > 1024 else pytest.raises(ValueError, match="model file")
+    damaged(path) if length > 1024 else pytest.raises(ValueError, match="model file")
 
 
 @one_folder

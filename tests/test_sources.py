@@ -9,7 +9,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from internals import CHUNK, ChunkedProblem, Moments, Problem
-from sources import Cut, mapped
+from sources import Cut, assert_same_problem, mapped
 from strategies import raises
 
 import ordinal
@@ -17,21 +17,13 @@ from ordinal._model.preparation import make_kernel
 from ordinal._rows.source import Reader
 from ordinal.preprocessing import Standardizer
 
+from_source, from_arrays = ChunkedProblem.from_source, Problem.from_arrays
+
 
 def table(n, d=3, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * [1e-200, 1.0, 1e200][:d] + [0, 1e6, 0][:d]
     return X, rng.integers(0, 4, n) * 10, rng.integers(0, 3, n) * 0.5
-
-
-def same(a: ChunkedProblem, b: Problem):
-    np.testing.assert_array_equal(a.rank, b.rank)
-    np.testing.assert_array_equal(a.classes, b.classes)
-    np.testing.assert_array_equal(a.weight, b.weight)
-    np.testing.assert_array_equal(a.sample_weight, b.sample_weight)
-    assert a.classes.dtype == b.classes.dtype
-    assert a.rank.dtype == np.int32
-    assert (a.n_samples, a.n_features) == (b.n_samples, b.n_features)
 
 
 @given(st.lists(st.integers(1, 40), max_size=6, unique=True), st.integers(1, 45))
@@ -53,12 +45,11 @@ def test_chunks_do_not_depend_on_blocks(ends, size):
 def test_a_survey_is_the_problem_of_all_rows(ends, classes, class_weight):
     X, y, w = table(20_000)
     options = {"classes": classes, "class_weight": class_weight}
-    whole = Problem.from_arrays(X, y, sample_weight=w, **options)
-    same(ChunkedProblem.from_source(Cut(ends, X, y, w), **options), whole)
-    same(ChunkedProblem.from_source(X, y, sample_weight=w, **options), whole)
-    same(
-        ChunkedProblem.from_source(Cut(ends, X, y), **options),
-        Problem.from_arrays(X, y, **options),
+    whole = from_arrays(X, y, sample_weight=w, **options)
+    assert_same_problem(from_source(Cut(ends, X, y, w), **options), whole)
+    assert_same_problem(from_source(X, y, sample_weight=w, **options), whole)
+    assert_same_problem(
+        from_source(Cut(ends, X, y), **options), from_arrays(X, y, **options)
     )
 
 
@@ -70,21 +61,19 @@ def test_labels_of_any_kind_and_first_seen_in_any_order():
         np.array([2.0, 2, 1, 1, 1, 1, 1, 2]),
         pandas.Categorical(list("aabbccba"), ["c", "a", "d", "b"], ordered=True),
     ):
-        same(
-            ChunkedProblem.from_source(Cut([2, 4, 6], X, y)), Problem.from_arrays(X, y)
-        )
-        same(ChunkedProblem.from_source(X, y), Problem.from_arrays(X, y))
+        assert_same_problem(from_source(Cut([2, 4, 6], X, y)), from_arrays(X, y))
+        assert_same_problem(from_source(X, y), from_arrays(X, y))
     words = np.array(list("abababab"))
-    same(
-        ChunkedProblem.from_source(Cut([3], X, words), classes=["b", "a"]),
-        Problem.from_arrays(X, words, classes=["b", "a"]),
+    assert_same_problem(
+        from_source(Cut([3], X, words), classes=["b", "a"]),
+        from_arrays(X, words, classes=["b", "a"]),
     )
 
 
 @given(st.permutations(range(30)), st.integers(0, 30))
 def test_rows_are_taken_by_number(order, k):
     X, y, _ = table(30)
-    problem = ChunkedProblem.from_source(Cut([4, 5, 17], X, y))
+    problem = from_source(Cut([4, 5, 17], X, y))
     np.testing.assert_array_equal(problem.X.take(order[:k]), X[order[:k]])
     assert problem.X.reader.source.open == 0
 
@@ -92,8 +81,8 @@ def test_rows_are_taken_by_number(order, k):
 def test_rows_of_maps_and_blocks_are_read(tmp_path):
     X, y, w = table(20_001)
     stored = mapped(X, tmp_path)
-    problem = ChunkedProblem.from_source(stored, y, sample_weight=w)
-    same(problem, Problem.from_arrays(X, y, sample_weight=w))
+    problem = from_source(stored, y, sample_weight=w)
+    assert_same_problem(problem, from_arrays(X, y, sample_weight=w))
     chunks = list(problem.X.chunks())
     np.testing.assert_array_equal(np.concatenate(chunks), X)
     assert [len(c) for c in chunks] == [CHUNK, CHUNK, 20_001 - 2 * CHUNK]
@@ -105,7 +94,7 @@ def test_rows_of_maps_and_blocks_are_read(tmp_path):
             yield frame[:2], y[:2]
             yield frame.loc[2:, ["b", "a"]], y[2:]
 
-    problem = ChunkedProblem.from_source(Source())
+    problem = from_source(Source())
     assert problem.feature_names == ("a", "b")
     np.testing.assert_array_equal(next(problem.X.chunks()), frame)
 
@@ -150,7 +139,7 @@ def with_nan(X, y):
 def test_a_bad_block_is_named_and_nothing_is_left_open(change, error, message):
     source = bad_block(change)
     with pytest.raises(error, match=f"block 69, whose row 0 is row 690 .*{message}"):
-        ChunkedProblem.from_source(source, classes=[0, 1, 2])
+        from_source(source, classes=[0, 1, 2])
     assert source.open == 0
 
 
@@ -160,7 +149,7 @@ def test_an_error_of_the_first_block_needs_no_number_of_a_block(ends):
     X, y, _ = table(61)
     X[7, 1] = np.nan
     with pytest.raises(ValueError, match=r"^X must be finite; .* bad row is 7, with"):
-        ChunkedProblem.from_source(Cut(ends, X, y))
+        from_source(Cut(ends, X, y))
 
 
 @pytest.mark.parametrize(("given", "message"), [
@@ -169,24 +158,20 @@ def test_an_error_of_the_first_block_needs_no_number_of_a_block(ends):
     ({"classes": [1, 1]}, "classes must be distinct"),
 ])  # fmt: skip
 def test_blocks_hold_labels_and_weights(given, message):
-    raises(ValueError, message, ChunkedProblem.from_source, Cut([], *table(9)), **given)
+    raises(ValueError, message, from_source, Cut([], *table(9)), **given)
 
 
 def test_what_lacks_labels_or_blocks_is_named():
     X, y, w = table(9)
-    with pytest.raises(ValueError, match="y must hold the labels of X, got None"):
-        ChunkedProblem.from_source(X)
+    raises(ValueError, "y must hold the labels of X, got None", from_source, X)
     with pytest.raises(ValueError, match=r"y has shape \(8,\), expected \(9,\) as X"):
-        ChunkedProblem.from_source(X, y[:8])
-    with pytest.raises(ValueError, match="2-dimensional and non-empty"):
-        ChunkedProblem.from_source(X[0], y[:3])
-    raises(ValueError, "at least 2 classes", ChunkedProblem.from_source, X, np.zeros(9))
-    with pytest.raises(ValueError, match="zero everywhere"):
-        ChunkedProblem.from_source(Cut([], X, y, 0 * w))
+        from_source(X, y[:8])
+    raises(ValueError, "2-dimensional and non-empty", from_source, X[0], y[:3])
+    raises(ValueError, "at least 2 classes", from_source, X, np.zeros(9))
+    raises(ValueError, "zero everywhere", from_source, Cut([], X, y, 0 * w))
     for y, message in (([0.3] * 10, "0.3 in row 0"), (["a"] * 10, "holds strings")):
         source = bad_block(lambda X, _, y=y: (X, np.array(y)), number=3)
-        with pytest.raises((TypeError, ValueError), match=f"block 3, .*{message}"):
-            ChunkedProblem.from_source(source)
+        raises((TypeError, ValueError), f"block 3, .*{message}", from_source, source)
     with pytest.raises(ValueError, match=r"^a fit needs blocks .* labels as target="):
         ordinal.fit_pom(Features(), None)
 
@@ -199,7 +184,7 @@ def test_a_source_that_changes_is_found_out(rows):
         def blocks(self):
             yield from ((np.ones((k, 2)), np.arange(k)) for k in sizes)
 
-    problem = ChunkedProblem.from_source(Source())
+    problem = from_source(Source())
     sizes[:] = rows
     less = "yielded no blocks" if not rows else f"first pass and {sum(rows)} in a later"
     raises(ValueError, less, list, problem.X.chunks())
@@ -212,7 +197,7 @@ def test_a_source_that_changes_is_found_out(rows):
 def test_rows_are_a_matrix_that_is_read(held):
     X, y, _ = table(61)
     source = Cut([3, 30], X, y)
-    rows = ChunkedProblem.from_source(source).X
+    rows = from_source(source).X
     rows.size, rows.held = 8, held
     assert rows.shape == X.shape
     assert len(rows) == 61
@@ -237,7 +222,7 @@ def test_rows_are_a_matrix_that_is_read(held):
 def test_threads_read_one_pass():
     X, y, _ = table(16 * 50 + 3)
     source = Cut(range(7, 800, 7), X, y)
-    rows = ChunkedProblem.from_source(source).X
+    rows = from_source(source).X
     rows.size, rows.held = 16, 60
     found = [None] * 51
 
@@ -258,7 +243,7 @@ def test_a_source_that_grows_or_shrinks_while_rows_are_asked_for():
         def blocks(self):
             yield from ((np.ones((k, 2)), np.arange(k)) for k in sizes)
 
-    rows = ChunkedProblem.from_source(Source()).X
+    rows = from_source(Source()).X
     rows.size = 4
     for last, message in ((4, "and 9 in a later one"), (6, "and more in a later one")):
         sizes[1] = last
@@ -273,14 +258,14 @@ def test_a_source_that_grows_or_shrinks_while_rows_are_asked_for():
 def test_gamma_follows_from_the_moments():
     X, y, w = table(3000)
     X[:, [0, 2]] = np.random.default_rng(1).normal(size=(3000, 2)) * [1.0, 30.0]
-    whole = make_kernel("rbf", "scale", Problem.from_arrays(X, y, sample_weight=w))
-    rows = ChunkedProblem.from_source(Cut([100, 1999], X, y, w))
+    whole = make_kernel("rbf", "scale", from_arrays(X, y, sample_weight=w))
+    rows = from_source(Cut([100, 1999], X, y, w))
     assert make_kernel("rbf", "scale", rows).gamma == pytest.approx(whole.gamma, 1e-12)
-    constant = ChunkedProblem.from_source(np.full((9, 2), 0.1), np.arange(9) % 2)
+    constant = from_source(np.full((9, 2), 0.1), np.arange(9) % 2)
     assert make_kernel("rbf", "scale", constant).gamma == 1.0
     sparse = scipy.sparse.csr_array(X)
     with pytest.raises(ValueError, match="gamma must be a number where X is sparse"):
-        make_kernel("rbf", "scale", ChunkedProblem.from_source(Cut([9], sparse, y)))
+        make_kernel("rbf", "scale", from_source(Cut([9], sparse, y)))
 
 
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])
@@ -290,13 +275,13 @@ def test_what_was_written_to_a_map_is_read(mode, tmp_path):
     stored = np.memmap(tmp_path / "X", X.dtype, mode, shape=X.shape)
     if mode != "r":
         stored[::1000] = X[::1000] = 5.0
-    rows = ChunkedProblem.from_source(stored, y).X
+    rows = from_source(stored, y).X
     for _ in range(2):
         np.testing.assert_array_equal(
             rows[CHUNK - 7 : 2 * CHUNK], X[CHUNK - 7 : 2 * CHUNK]
         )
         np.testing.assert_array_equal(np.concatenate(list(rows.chunks())), X)
-    every_other = ChunkedProblem.from_source(stored[::2], y[::2]).X
+    every_other = from_source(stored[::2], y[::2]).X
     np.testing.assert_array_equal(every_other[: len(X)], X[::2])
 
 
@@ -324,11 +309,11 @@ def test_moments_of_rows():
     X, y = np.array([[1.0], [2.0], [9.0], [4.0]]), np.array([0, 1, 0, 1])
     source = Cut([2], X, y, np.array([0.0, 0.0, 1.0, 1.0]))
     assert Moments.from_rows(X[:2], np.zeros(2)) is None
-    moments = ChunkedProblem.from_source(source).moments
+    moments = from_source(source).moments
     assert moments.low == 4.0
     assert moments.mean_and_scale() == (6.5, 2.5)
     later = Cut([2], X, y, np.array([1.0, 1.0, 0.0, 0.0]))
-    assert ChunkedProblem.from_source(later).moments.mean_and_scale() == (1.5, 0.5)
+    assert from_source(later).moments.mean_and_scale() == (1.5, 0.5)
 
 
 def test_what_is_iterated_is_closed_though_others_hold_it():
@@ -354,8 +339,7 @@ def test_what_is_iterated_is_closed_though_others_hold_it():
             return self.cursor
 
     source = Source()
-    with pytest.raises(ValueError, match="block 1, whose row 0 is row 3"):
-        ChunkedProblem.from_source(source)
+    raises(ValueError, "block 1, whose row 0 is row 3", from_source, source)
     assert source.cursor.closed
 
 
