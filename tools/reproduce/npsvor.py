@@ -71,7 +71,7 @@ FIT = {
 LOGS = 10.0 ** np.arange(-3, 4)
 GRID = Grid(C=LOGS, gamma=LOGS)
 HEADINGS = (
-    f"{'set':14} {'method':7}"
+    f"{'set':18} {'method':7}"
     + "".join(f"  {m.upper():11}" for m in MEASURES)
     + f"  {'fits':>6} failed unconverged seconds",
     "method  rank  wins draws losses  npsvor worse better p",
@@ -99,7 +99,7 @@ def scored(args, name, method, store):
     ended, seconds = fits(found)
     failed = ended.count("failed")
     unconverged = len(ended) - sum(map(ended.count, ("converged", "fitted", "failed")))
-    line = f"{name:14} {method:7}{with_spread(errors.T)}  {len(ended):6} {failed:6} "
+    line = f"{name:18} {method:7}{with_spread(errors.T)}  {len(ended):6} {failed:6} "
     return errors, seconds, f"{line}{unconverged:11} {seconds:7.0f}"
 
 
