@@ -69,6 +69,9 @@ def test_data_frames_have_names_and_ordered_categories():
     here = Problem.from_arrays(frame[["a", "b", "c"]], frame["y"])
     parts = dd.from_pandas(frame, npartitions=5)
     assert_same_problem(read_problem(parts[["a", "b", "c"]], parts["y"]), here)
+    mixed = parts.assign(day=pandas.Timestamp("2024-01-31"), word="x")
+    with pytest.raises(TypeError, match="'y', 'day', 'word' hold strings, cat"):
+        read_problem(mixed, parts["y"])
 
 
 def test_sparse_blocks():

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._input.checks import as_array, shown
+from .._input.checks import as_array, enumerated, shown
 from .._input.columns import feature_names as names_of
 from .._input.columns import frame_columns
 from .._input.features import read_features
@@ -58,6 +58,7 @@ def read_problem(
     """
     if y is None:
         raise ValueError("y must hold the labels of X, got None")
+    _check_types(X)
     client = _client()
     if classes is None:
         classes = declared_categories(getattr(y, "_meta", y))
@@ -96,6 +97,24 @@ def read_problem(
     problem = ChunkedProblem(*fields, moments=moments)
     problem.check_classes()
     return problem
+
+
+def _check_types(X: Any) -> None:
+    """Raise TypeError if columns of a data frame have types that are no numbers."""
+    types = X._meta.dtypes if hasattr(X, "columns") else {}
+    wrong = [
+        name
+        for name, kind in dict(types).items()
+        if hasattr(kind, "categories")
+        or type(kind).__name__ == "StringDtype"
+        or getattr(kind, "kind", "") in "mMU"
+    ]
+    if wrong:
+        raise TypeError(
+            f"X in dask must hold numbers, and {enumerated(wrong)} hold strings, "
+            "categories or dates: encode them, as dask.dataframe.get_dummies does, or "
+            "leave them out"
+        )
 
 
 def map_blocks(
