@@ -26,6 +26,7 @@ from ordinal.model_selection import stratified_kfold
 from ordinal.models import Status
 from ordinal.preprocessing import Standardizer
 from ordinal.sklearn import Stacking
+from ordinal.stacking import members
 from ordinal.stacking.members import MemberWork
 from ordinal.stacking.weights import pool_by_log_loss, pool_by_rps
 
@@ -186,6 +187,15 @@ def test_members_without_weight_are_dropped():
 
 
 # Symmetries and crossings
+
+
+def test_models_of_folds_hold_no_training_rows(monkeypatch):
+    held, made = [], members.Fitted
+    monkeypatch.setattr(members, "Fitted", lambda *a: held.append(a[4]) or made(*a))
+    model = fit_stacking(*ordinal.datasets.make_gaussians(rng=0), ["pom"], cv=2)
+    assert held
+    assert all(getattr(fold, "_remembered", None) is None for fold in held)
+    assert model.models[0].residuals().size == 300
 
 
 def test_groups_stay_together():

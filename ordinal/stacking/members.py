@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .._input.sparse import is_sparse
-from .._model.model import innermost
+from .._model.model import Model, innermost
 from .._model.registry import method_of, unwrapped
 from .._watch.convergence import Status, held_back
 from .._watch.progress import Progress
@@ -111,6 +112,8 @@ class MemberWork(Work):
             found = self._late
         if found.failure:
             return found
+        if isinstance(model, Model):
+            model = copy(model)  # which holds no training rows, as linear models do
         return Fitted(found.scores, found.status, "", 0.0, model, X_test, values)
 
     def _options(
