@@ -42,7 +42,7 @@ _PRODUCTS_MB = 100  # memory of the cached inner products: enough for 5000 rows
 class RowArguments(TypedDict):
     """Arguments of searches that say how the rows are read."""
 
-    classes: Sequence[Any] | np.ndarray | None
+    classes: Sequence[Any] | None
     sample_weight: ArrayLike | None
     groups: ArrayLike | None
     standardize: bool | None

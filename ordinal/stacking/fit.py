@@ -197,7 +197,7 @@ def fit_stacking(
     fits = _chosen(methods, min(train.size for train, _ in splits), options)
     until = start + _SEARCHES * seconds
     # Members share what has been read: strings of a million rows take seconds to read.
-    rows = {**rows, "classes": data.classes}
+    rows = {**rows, "classes": list(data.classes)}
     works = {
         name: MemberWork.from_fit(fit, data.X, data.y, options, rows, until)
         for name, fit in fits.items()
