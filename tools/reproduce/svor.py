@@ -24,8 +24,7 @@ has 8, as the sex is spelt out in three. Machine CPU is not among the data.
 A line below the methods has its stars: significantly worse than the best by Wilcoxon's
 rank sum at 0.01. Counted are partitions, fits that differ and those that did not
 converge; seconds are those of the searches. --store keeps what was fitted in that
-folder, and the same command goes on where it was killed. --rows N learns from the first
-N of the training rows alone.
+folder, and the same command goes on where it was killed.
 """
 
 from functools import partial
@@ -157,7 +156,7 @@ def main():
     stage = parser.add_mutually_exclusive_group()
     stage.add_argument("--coarse", action="store_true", help="without the fine grid")
     stage.add_argument("--fine", dest="coarse", action="store_false", help="(default)")
-    parser.add_argument("--rows", type=int, metavar="N", help="to learn from")
+    parser.add_argument("--rows", type=int, metavar="N", help="learn from the first N")
     args = parser.parse_args()
 
     grid = "coarse grid" if args.coarse else "coarse and fine grid"
