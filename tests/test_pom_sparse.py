@@ -111,7 +111,12 @@ def test_thresholds_that_cross_at_a_row_have_no_value():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"nominal": [2], "link": "probit"}, {"scale": [0]}, {"l2": 0.1}],
+    [
+        {},
+        {"nominal": [2], "link": "probit"},
+        {"scale": [0], "link": "loglog"},  # steps to where slopes overflow
+        {"l2": 0.1},
+    ],
     ids=str,
 )
 def test_a_sparse_fit_is_the_dense_one(options):

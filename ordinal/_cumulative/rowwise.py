@@ -298,10 +298,15 @@ class RowwiseLikelihood(Likelihood):
 
         The cost is O(sum over rows of the squared numbers of entries).
         """
-        p, r = x.size, self.rows_at(x)
-        if not math.isfinite(r.value):
-            return Point(x, np.inf, np.full(p, np.nan), NONE)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._at(x)
+
+    def _at(self, x: np.ndarray) -> Point:
+        r = self.rows_at(x)
         gradient = self.gradient_of(r) + self.penalties * x
+        # Slopes by the scale overflow where the value is still finite.
+        if not (math.isfinite(r.value) and np.isfinite(gradient).all()):
+            return Point(x, np.inf, np.full(x.size, np.nan), NONE)
         border, core = self._border_by_slot(r), self.columns.gram(r.curvature)
         if self.Z.shape[1]:
             by_slot, by_beta, by_zeta = self._by_zeta(r)
@@ -313,7 +318,8 @@ class RowwiseLikelihood(Likelihood):
     def value_and_gradient(self, x: np.ndarray) -> tuple[float, np.ndarray]:
         """Return value and gradient, without the Hessian. O(entries)."""
         r = self.rows_at(x)
-        gradient = self.gradient_of(r) + self.penalties * x
+        with np.errstate(over="ignore", invalid="ignore"):
+            gradient = self.gradient_of(r) + self.penalties * x
         return r.value + 0.5 * float(self.penalties @ x**2), gradient
 
     def _by_zeta(self, r: RowTerms) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
