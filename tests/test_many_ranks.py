@@ -155,6 +155,7 @@ def test_a_rank_per_row_takes_memory_in_proportion():
 @pytest.mark.parametrize("call", [
     inference.augment,
     inference.influence,
+    inference.goodness_of_fit,
     inference.hosmer_lemeshow,
     inference.marginal_effects,
     inference.jeffreys,

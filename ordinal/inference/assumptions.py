@@ -38,6 +38,7 @@ from .calls import of_fitted
 from .diagnostics import (
     WITHOUT_RANDOM,
     check_known_ranks,
+    check_size,
     feature_values,
     probabilities_of,
     read_rows,
@@ -515,6 +516,8 @@ def goodness_of_fit(
     check_likelihood(model, "goodness_of_fit")
     rows = read_rows(model, "goodness_of_fit", X, y, offset)
     check_known_ranks((rows.first, rows.rank), "goodness_of_fit")
+    n, r = rows.rank.size, int(model.predictor.observed.sum())
+    check_size("goodness_of_fit", n * r, f"counts of {r} ranks, of {n} rows in all")
     P, source = probabilities_of(model, rows.source), rows.source
     if isinstance(source, TableRows):
         read = [source.frame.shown_names[j] for j in source.coding.columns_read]
@@ -526,7 +529,7 @@ def goodness_of_fit(
     # NaN, a missing value, is unequal to itself.
     key = np.nan_to_num(np.column_stack([np.zeros(len(P)), *columns]), nan=np.inf)
     group = np.unique(key, axis=0, return_inverse=True)[1].ravel()
-    G, r = int(group.max()) + 1, P.shape[1]
+    G = int(group.max()) + 1
     dof = G * (r - 1) - model.parameters.size
     if dof < 1:
         raise ValueError(

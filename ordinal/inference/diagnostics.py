@@ -364,7 +364,8 @@ def influence_of(loss: Likelihood, x: np.ndarray, changes: bool = True) -> Influ
     for rows, (J, g, H) in loss.derivatives(x):
         w = D.weight[rows]
         g, M = g * w[:, None], -H * w[:, None, None]
-        JV = J @ V
+        # One product, because one per row reads all of V each time.
+        JV = (J.reshape(-1, p) @ V).reshape(J.shape)
         # K = J V J' of (1), one (k, k) matrix per row
         K = JV @ J.transpose(0, 2, 1)
         MK = M @ K
@@ -553,7 +554,7 @@ def hosmer_lemeshow(
     check_known_ranks((rows.first, rows.rank), "hosmer_lemeshow")
     warn_of_early_end(model)
     n, r = rows.rank.size, int(model.predictor.observed.sum())
-    _check_size("hosmer_lemeshow", n * r, f"counts of {r} ranks, of {n} rows in all")
+    check_size("hosmer_lemeshow", n * r, f"counts of {r} ranks, of {n} rows in all")
     P = probabilities_of(model, rows.source)
     return grouped_fit(P, rows.rank, rows.weight, groups)
 
@@ -608,11 +609,11 @@ def influence(model: Any) -> Influence:
     n, p = fit.loss.design.n_samples, fit.x.size
     changes = f"a change of {p} parameters for each of {n} rows"
     remedy = "take leverages and Cook's distances from augment, or fit fewer rows"
-    _check_size("influence", n * p, changes, remedy)
+    check_size("influence", n * p, changes, remedy)
     return influence_of(fit.loss, fit.x)
 
 
-def _check_size(asked: str, entries: int, what: str, remedy: str = _FEWER) -> None:
+def check_size(asked: str, entries: int, what: str, remedy: str = _FEWER) -> None:
     """Raise ValueError for a table of rows that has too many entries."""
     if entries > _MOST:
         raise ValueError(
@@ -684,7 +685,7 @@ def augment(
     raw, (model, X) = X, fitted_rows(model, X, "augment", WITHOUT_RANDOM)
     rows = read_rows(model, "augment", X, y, offset)
     n, r = rows.rank.size, int(model.predictor.observed.sum())
-    _check_size("augment", n * r, f"the probabilities of {r} ranks for {n} rows")
+    check_size("augment", n * r, f"the probabilities of {r} ranks for {n} rows")
     source, every = rows.source, slice(0, rows.rank.size)
     Z, known, _ = source.at(every)
     columns: dict[str, np.ndarray] = {}

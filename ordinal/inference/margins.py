@@ -50,7 +50,7 @@ from .covariance import StructuredCovariance
 from .fitted import Fitted, predictors, remembered
 
 _FARTHEST = 700.0  # log of a factor of odds, whose exponential is finite
-_BLOCK = 1 << 18  # entries of the rows in memory at a time: they stay in the cache
+_BLOCK = 1 << 17  # entries of the rows in memory at a time: they stay in the cache
 # The relative step that balances rounding and curvature in a central difference.
 _STEP = float(np.cbrt(np.finfo(float).eps))
 
