@@ -89,6 +89,9 @@ def test_thresholds_have_short_names_and_are_found_by_any_number():
     found = model.predictions(kind="exceedance", at=[1, 0.667])["estimate"]
     assert_array_equal(found, np.repeat(known, 2))
     raises(ValueError, "at must be among", model.predictions, kind="probability", at=1)
+    whole = fit_pom(rows, [0, 2, 4, 4])  # a label between two, as numpy holds it
+    between = whole.predictions(kind="exceedance", at=np.int64(3))["threshold"]
+    assert_array_equal(between, ["2|4"])
 
 
 def test_values_are_ranked_in_chunks():

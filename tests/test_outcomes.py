@@ -317,7 +317,8 @@ def test_effects_on_other_scales_are_sums_of_those_on_probabilities():
     ({"kind": "quantile", "at": 50}, "at must hold probabilities between 0 and 1"),
     ({"kind": "mean", "at": 1}, "at is for probabilities and quantiles"),
     ({"kind": "cumulative", "at": 10.0},
-     r"at must be among \[1.0, 2.0, 4.0\], got 10.0"),
+     r"at must be among \[1.0, 2.0, 4.0\] or from 1.0 to below \d+.0, got 10.0"),
+    ({"at": [], "each": True}, "at must hold a label, got none"),
     ({"values": [1, 2, 3, 4]}, "values is for kind='mean' and 'quantile'"),
     ({"kind": "mean", "values": [1, 3, 2, 4]}, "values must be 4 increasing numbers"),
     ({"grid": True}, "pass by= without each=True"),
@@ -333,7 +334,7 @@ def test_cells_and_means_need_rows_and_numbers():
     with pytest.raises(ValueError, match="predictions of cells needs X with random"):
         mixed("cumulative").predictions(by={"x1": [0]})
     model = fit_pom("Sat ~ Infl", housing(), sample_weight="Freq")
-    with pytest.raises(ValueError, match="kind='mean' needs labels that are numbers"):
+    with pytest.raises(ValueError, match="needs labels that are increasing"):
         model.predictions(kind="mean")
 
 

@@ -332,11 +332,12 @@ class FitMemory:
         return likelihood_of(design, self.loss.link, 0.0, self.loss.n_threads)
 
 
-def remember(model: Any, fit: object, used: np.ndarray) -> None:
-    """Set the training rows of a new model, the caller's for which `used` is true."""
-    positions = None if used.all() else np.flatnonzero(used)
+def remember(model: Any, fit: object, used: np.ndarray | RowsUsed) -> None:
+    """Set the training rows of a new model: a mask of the caller's, or their places."""
+    if isinstance(used, np.ndarray):
+        used = RowsUsed(used.size, None if used.all() else np.flatnonzero(used))
     object.__setattr__(model, "_remembered", fit)
-    object.__setattr__(model, "_rows_used", RowsUsed(used.size, positions))
+    object.__setattr__(model, "_rows_used", used)
 
 
 def remembered(model: Any, asked: str) -> FitMemory:

@@ -66,7 +66,9 @@ Smooth = Literal["latent", "probability", "cumulative", "exceedance", "mean"]
 Kind = Literal["probability", "cumulative", "exceedance", "mean", "quantile", "latent"]
 By: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 Ends: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]  # error, lower, upper
-_BLOCK = 1 << 21  # entries of gradients in memory at a time
+# Entries of gradients in memory at a time: with 16 MB instead of 2, those of 3000 rows
+# and 2000 ranks took 3.6 times as long.
+_BLOCK = 1 << 18
 _MOST = 1 << 26  # entries of the matrix of linear functions of F
 _ALL = "probability", "cumulative", "exceedance"
 
@@ -324,9 +326,9 @@ def outcome_of(model: Fitted, kind: Kind, at: Any, values: Any) -> Outcome:
 def _numbers(classes: np.ndarray, kind: str, values: Any) -> np.ndarray:
     """Return the number of each rank, (r,)."""
     if values is None:
-        if classes.dtype.kind not in "iuf":
+        if classes.dtype.kind not in "iuf" or not (np.diff(classes) > 0).all():
             raise ValueError(
-                f"kind={shown(kind)} needs labels that are numbers, got "
+                f"kind={shown(kind)} needs labels that are increasing numbers, got "
                 f"{listed(classes.tolist())}: pass values= with a number per rank"
             )
         values = classes
@@ -346,12 +348,15 @@ def _ranks(classes: np.ndarray, last: int, at: Any) -> np.ndarray:
     if at is None:
         return np.arange(last)
     known = {label: k for k, label in enumerate(classes[:last].tolist())}
-    labels = [at] if np.ndim(at) == 0 else np.asarray(at).tolist()
+    labels, between = np.atleast_1d(at).tolist(), ""
+    if not labels:
+        raise ValueError("at must hold a label, got none: leave it out for all labels")
     if (
         last < classes.size
         and classes.dtype.kind in "iuf"
-        and all(np.diff(classes) > 0)
+        and (np.diff(classes) > 0).all()
     ):
+        between = f" or from {classes[0]} to below {classes[-1]}"
         known |= {
             label: int(np.searchsorted(classes, label, "right")) - 1
             for label in labels
@@ -360,7 +365,7 @@ def _ranks(classes: np.ndarray, last: int, at: Any) -> np.ndarray:
     for label in labels:
         if label not in known:
             raise ValueError(
-                f"at must be among {listed(classes[:last].tolist())}, got "
+                f"at must be among {listed(classes[:last].tolist())}{between}, got "
                 f"{shown(label)}"
             )
     return np.array([known[label] for label in labels], np.int64)
@@ -563,8 +568,8 @@ def predictions(
         thresholds, as in `emmeans`: x'beta plus the offset, but for a constant.
     at : label, probability, or sequence of them, optional
         Labels j of probabilities, default all, or probabilities of quantiles, default
-        0.5. "cumulative" and "exceedance" take any number from the lowest label to the
-        highest.
+        0.5. "cumulative" and "exceedance" take any number from the lowest label to
+        below the highest.
     values : (r,) increasing numbers, optional
         Numbers per rank for "mean" and "quantile". Default: the labels.
     each : bool, default False

@@ -41,6 +41,7 @@ from .fitted import (
     fields_of_design,
     fitted_model,
     refit,
+    remember,
     remembered,
     warn_unless_optimal,
     with_values,
@@ -235,8 +236,7 @@ class TermFits:
             **({"loglik": fitted.loglik} | of_design | fields),
         )
         if memory is not None:
-            object.__setattr__(made, "_remembered", memory)
-            object.__setattr__(made, "_rows_used", model._rows_used)
+            remember(made, memory, model._rows_used)
         return made
 
     def refitted(
