@@ -453,8 +453,7 @@ class StartedLoss(Loss, Protocol):
 def refit(loss: Loss, x: np.ndarray, asked: str) -> Minimum:
     """Minimise a loss from a point near the minimum, for the method `asked`."""
     found = newton(loss, x, _MAX_ITER, Monitor(asked, TOL))
-    design = loss.design
-    if design.lower is not None:
+    if (design := loss.design).lower is not None:
         theta = design.J @ design.split(found.point.x)[0]
         if (theta[1:] <= theta[:-1]).any():
             raise ValueError(
