@@ -81,11 +81,11 @@ from ._input.labels import (
 )
 from ._input.types import ArrayLike, Blocks, Labels, MatrixLike, Rng, RowsLike
 from ._input.warning import each_warning_once
-from ._model.column_names import named, with_names
+from ._model.column_names import innermost, named, with_names
 from ._model.explanation import Named
 from ._model.grouping import group_numbers
 from ._model.labelled import Labelled, MissingLabels, counted, with_origin
-from ._model.model import Model, innermost
+from ._model.model import Model
 from ._model.preparation import shared_arguments
 from ._model.printing import Table
 from ._model.registry import resolve_fit

@@ -965,7 +965,7 @@ def test_streams_name_the_remedy_for_numbers_as_text(cells, message, run):
     said = run(fit, code=2)
     frame.assign(w=["a", "b"] * 3, age=["c", "d"] * 3, y=frame["y"]).to_csv("s.csv")
     both = run(fit.replace("t.csv", "s.csv --target y"), code=2)
-    assert "'age' holds strings, such as 'c', 'w' holds" in both
+    assert "'age' holds strings, such as 'c', column 'w' holds" in both
     assert "leave them out by --drop age w," in both
     assert "t.csv, column 'age' holds" in said
     assert message in said

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 from internals import falling
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
@@ -66,6 +67,8 @@ def test_weights_are_passed_on_or_refused():
     assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=1e-5)
     piped = OrdinalDecomposition(make_pipeline(plain)).fit(X, y, sample_weight=times)
     assert_array_equal(piped.predict_proba(X), a.predict_proba(X))
+    with sklearn.config_context(enable_metadata_routing=True):  # none are passed on
+        OrdinalDecomposition(make_pipeline(plain)).fit(X, y)
     with pytest.raises(ValueError, match="KNeighborsClassifier accepts no weights"):
         OrdinalDecomposition(KNeighborsClassifier()).fit(X, y, sample_weight=times)
 

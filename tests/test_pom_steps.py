@@ -104,7 +104,8 @@ def test_the_model_of_a_step_is_that_of_its_terms(big):
     assert_allclose(model.predict_proba(TABLE), direct.predict_proba(TABLE), atol=1e-9)
     assert (model.loglik, model.dof) == (pytest.approx(direct.loglik), direct.dof)
     assert not model.predictor.dropped
-    # it has its training rows
+    # it has its training rows, and all columns
+    assert model.origin.training_rows.tolist() == big.origin.training_rows.tolist()
     ours, theirs = (inference.drop1(m)["chi2"][1:] for m in (model, direct))
     assert_allclose(ours, theirs, atol=1e-6)
     ours, theirs = (m.marginal_effects()["effect"] for m in (model, direct))

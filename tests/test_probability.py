@@ -379,7 +379,7 @@ def test_folds_know_rows_by_what_they_hold(case, seed, random):
     parts = np.array([random.choice([1, 2, 3]) for _ in y])
     repeated = [np.repeat(a, parts, axis=0) for a in (X, y, weight / parts)]
     assert_same_heaps(known, heaped(*repeated, seed))
-    more = np.append(X, X[:1] + 9, axis=0), np.append(y, 2), np.append(weight, 0.0)
+    more = np.append(X, X[:1] - 1e305, axis=0), np.append(y, 2), np.append(weight, 0.0)
     assert_same_heaps(known, heaped(*more, seed))
     assert_same_heaps(known, heaped(np.where(X == 0, -0.0, X), y, weight, seed))
 

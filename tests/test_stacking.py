@@ -20,11 +20,17 @@ from strategies import raises
 import ordinal
 from ordinal import fit_pom, fit_stacking, metrics
 from ordinal.__main__ import main
+from ordinal._watch.progress import Progress
 from ordinal.data import blocks
 from ordinal.exceptions import ConvergenceWarning
-from ordinal.model_selection import stratified_kfold
+from ordinal.model_selection import Grid, stratified_kfold
+from ordinal.model_selection.scheduler import run
+from ordinal.model_selection.scoring import scorers_of
+from ordinal.model_selection.search import Search
+from ordinal.model_selection.work import Work
+from ordinal.model_selection.workers import Workers
 from ordinal.models import Status
-from ordinal.preprocessing import Standardizer
+from ordinal.preprocessing import Standardizer, TablePreprocessor
 from ordinal.sklearn import Stacking
 from ordinal.stacking import members
 from ordinal.stacking.members import MemberWork
@@ -232,6 +238,34 @@ def test_points_compete_on_samples_and_in_two_folds_before_the_others(monkeypatc
     sizes = [(len(task.train), len(task.points)) for task in tasks]
     assert sizes == [(507, 4)] * 2 + [(1520, 2)] * 2 + [(1520, 1)] * 3
     assert all(task.points == model.params for task in tasks[4:])
+
+
+def test_points_of_a_search_that_fail_in_later_folds_leave_it_to_the_others():
+    X, y = sample(300)
+    splits = stratified_kfold(y, 5, rng=0)
+    last = X[splits[4][0]]
+
+    def fit(X, y, *, classes=None, sample_weight=None, l2=1.0):
+        if l2 < 1 and np.array_equal(X, last):
+            raise ValueError("too little")
+        return fit_pom(X, y, classes=classes, l2=l2)
+
+    rows = dict.fromkeys(["classes", "sample_weight", "groups", "preprocess"])
+    scorers = scorers_of("rps", None)
+    work = Work.from_arguments(fit, X, y, scorers, {}, standardize=False, **rows)
+    line, space = Progress.from_argument(False, ""), Grid(l2=[0.1, 0.2, 1e3, 1e4])
+    job = Search(work, space, np.arange(300), splits, line, 0, first_folds=2)
+    (trials,), _ = run([job], Workers(work, space, None, 1), None, line)
+    assert trials.points[trials.best()]["l2"] == 1e3
+
+
+@pytest.mark.parametrize("preprocess", [None, Standardizer, TablePreprocessor()])
+def test_columns_are_read_by_their_names(preprocess):
+    X, y = sample()
+    frame = pd.DataFrame(X, columns=["c", "a", "b"])
+    model = fit_stacking(frame, y, ["pom"], tune=False, preprocess=preprocess)
+    P = model.predict_proba(frame)
+    assert_array_equal(model.predict_proba(frame[["a", "b", "c"]]), P)
 
 
 @pytest.mark.parametrize("name", ["npsvor", "svmop", "svc", "svorim", "xofm"])

@@ -110,7 +110,7 @@ def test_labels_have_the_plainest_type(table, cells, labels):
 def test_a_bad_cell_is_named(table, cell, problem):
     t = table(f"a,b\n1,2\n\n3,{cell}\n4,bad\n")
     raises(ValueError, re.escape(f"data.csv, line 4, {problem}"), t.numbers, ["a", "b"])
-    with pytest.raises(ValueError, match=r"such cells are also 'b', 'c'$"):
+    with pytest.raises(ValueError, match=r"other columns with such cells: 'b', 'c'$"):
         table(f"a,b,c,d\nx,{cell},,1\n").numbers(["a", "b", "c", "d"])
 
 

@@ -222,14 +222,13 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
                 strings[name] = min(known)
     if strings:
         each = [
-            f"{shown(name)} holds strings, such as {shown(cell)}"
+            f"column {shown(name)} holds strings, such as {shown(cell)}"
             for name, cell in strings.items()
         ]
         them = "them" if len(strings) > 1 else "it"
         raise ValueError(
-            f"{args.data}, column {', '.join(each)}, and --stream reads numbers: leave "
-            f"{them} out by --drop {' '.join(map(quote, strings))}, or leave out "
-            "--stream"
+            f"{args.data}, {', '.join(each)}, and --stream reads numbers: leave {them} "
+            f"out by --drop {' '.join(map(quote, strings))}, or leave out --stream"
         )
     categorical = replace(first, levels=source.levels).is_categorical(target)
     if args.classes is not None:

@@ -106,7 +106,7 @@ def _check_types(X: Any) -> None:
         name
         for name, kind in dict(types).items()
         if hasattr(kind, "categories")
-        or type(kind).__name__ == "StringDtype"
+        or "str" in str(kind)
         or getattr(kind, "kind", "") in "mMU"
     ]
     if wrong:

@@ -205,8 +205,12 @@ class TableBlocks(Immutable):
                 try:
                     X = Frame.of_numbers(table.numbers(names), names)
                 except ValueError as error:
-                    remedy = "leave such columns out, or make numbers of them first"
-                    raise ValueError(f"{error}; {remedy}") from None
+                    if "decimal=" in str(error):  # the remedy
+                        raise
+                    raise ValueError(
+                        f"{error}; fill in missing values and encode words first, or "
+                        "leave such columns out"
+                    ) from None
                 if self.target is None:
                     yield (X,)
                     continue

@@ -133,7 +133,7 @@ class Table:
             error = self.error(row, name, f"is not a finite number{remedy}")
             if others:
                 also = enumerated([other for other, _ in others])
-                error = ValueError(f"{error}; columns with such cells are also {also}")
+                error = ValueError(f"{error}; other columns with such cells: {also}")
             raise error
         return X
 

@@ -37,7 +37,7 @@ class Executor(Protocol):
 
 Matrix: TypeAlias = np.ndarray | CSR  # a validated matrix, for kernels and solvers
 MatrixLike: TypeAlias = ArrayLike | SparseLike | CSR  # a matrix from the caller
-# Rows for a fitted model: also records, whose lists mypy reads as those of any objects.
+# Rows for a fitted model, which may be records; for mypy, a list of anything is one.
 RowsLike: TypeAlias = MatrixLike | Mapping[str, Any] | Sequence[Any]
 Index: TypeAlias = slice | np.ndarray  # selects rows
 Labels: TypeAlias = ArrayLike | Sequence[Any]

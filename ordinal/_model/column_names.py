@@ -18,6 +18,7 @@ from .._input.sparse import CSR, NamedCSR, is_sparse
 from .._input.warning import each_warning_once
 from .._watch.convergence import warn_of_unnamed
 from .links import require_link
+from .storage import Storable
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 READING = (
@@ -25,7 +26,7 @@ READING = (
     "report", "score", "contributions", "hidden", "predict_latent", "score_samples",
     "p_values", "predict_interval", "predict_set", "evaluate", "places",
 )  # fmt: skip
-_RULES = "mode", "median", "cost"  # that take probabilities
+_RULES = "mode", "median", "cost"  # of prediction that need probabilities
 
 
 def reads_records(method: _Method) -> _Method:
@@ -41,9 +42,11 @@ def reads_records(method: _Method) -> _Method:
         as_frame = by_label and check_flag("as_frame", options.pop("as_frame", False))
         if as_frame and not find_spec("pandas"):
             raise ImportError("as_frame=True needs pandas: pip install pandas")
-        # Before any work, which may take minutes. Only shares of XOFM need no link.
-        if (by_label or str(options.get("rule")) in _RULES) and "proba" not in options:
-            require_link(getattr(_innermost(self), "link", True))
+        # Before any work, which may take minutes. The `proba` of XOFM may need no link,
+        # and a caller's model has its own probabilities.
+        own, needed = innermost(self), by_label or str(options.get("rule")) in _RULES
+        if needed and "proba" not in options and isinstance(own, Storable):
+            require_link(getattr(own, "link", True))
         if given:
             given = (rows_for(self, given[0]), *given[1:])
         elif "X" in options:
@@ -55,10 +58,10 @@ def reads_records(method: _Method) -> _Method:
     return cast(_Method, call)
 
 
-def _innermost(model: Any) -> Any:
+def innermost(model: Any) -> Any:
     """Return the model without the preprocessing of its features."""
-    while (inner := getattr(model, "_wrapped", None)) is not None:
-        model = inner
+    while isinstance(model, Storable) and model._wrapped is not None:
+        model = model._wrapped
     return model
 
 

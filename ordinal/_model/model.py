@@ -28,7 +28,7 @@ from .._input.labels import rounded_labels
 from .._input.sparse import CSR
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng, RowsLike
 from .._watch.convergence import Convergence, warn_of_unknown_levels, warn_of_unnamed
-from .column_names import READING, reads_records, with_names
+from .column_names import READING, innermost, reads_records, with_names
 from .explanation import Explanation, Named
 from .printing import Page, rounded, rows_left_out
 from .storage import Storable, read_file
@@ -593,18 +593,11 @@ def _warn_of_levels(model: Any, X: Any, read: np.ndarray, levels: Categories) ->
 def names_read(model: Any) -> tuple[str, ...] | None:
     """Return the names of the columns that predictions read, or None without names.
 
-    Columns that have random slopes alone follow the features of the model.
+    Columns that only random slopes read come last.
     """
     names, own = model.feature_names, innermost(model)
     beside = getattr(own, "_slope_columns", ()) if isinstance(own, Model) else ()
     return None if names is None else tuple(dict.fromkeys([*names, *beside]))
-
-
-def innermost(model: Any) -> Any:
-    """Return the model without the preprocessing of its features."""
-    while isinstance(model, Storable) and model._wrapped is not None:
-        model = model._wrapped
-    return model
 
 
 def with_rule(model: _T, rule: str | None) -> _T:

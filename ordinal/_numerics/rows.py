@@ -204,10 +204,10 @@ def content_hash(
     """Return a hash of the content of each row, (n,) uint64.
 
     Equal rows have equal hashes, whether dense or CSR; different rows have equal hashes
-    with a probability of 2^-64. The hash is a number that follows from the seed, and
-    for each entry x one that follows from x (`seen(x, column)` if given, of dense
-    rows), its column and the seed, 0 for a 0. Sums of integers have no rounding, so the
-    order of the entries does not matter.
+    with a probability of 2^-64. The hash is a sum modulo 2^64: a number that depends on
+    the seed, and one for each entry other than 0, which depends on its value, its
+    column and the seed. Sums of integers have no rounding, so the order of the entries
+    does not matter. `seen(x, column)`, if given, stands for the values x of dense rows.
     """
     d = X.shape[1]
     start = _mixed(np.array([seed + 1], dtype=np.uint64))
@@ -244,7 +244,7 @@ def place_hash(X: Matrix, weight: np.ndarray, seed: int = 0) -> np.ndarray:
     Equal rows have equal hashes, whether dense or CSR; so have some others.
     """
     a: Any = X
-    used: Any = take(X, weight > 0)
+    used: Any = X if (weight > 0).all() else take(X, weight > 0)
     held = np.unique(a.indices) if is_sparse(X) else np.arange(a.shape[1])
     if is_sparse(X):
         low, high = used.of_columns(held).column_range()
@@ -254,7 +254,10 @@ def place_hash(X: Matrix, weight: np.ndarray, seed: int = 0) -> np.ndarray:
 
     def place(x: np.ndarray, column: np.ndarray) -> np.ndarray:
         at = np.searchsorted(held, column)
-        return np.asarray(np.floor((x / 2 - low[at] / 2) / span[at] * _STEPS + _EDGE))
+        # Rows without weight may lie far beyond the range.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            share = (x / 2 - low[at] / 2) / span[at]
+            return np.asarray(np.floor(share * _STEPS + _EDGE))
 
     if not is_sparse(X):
         return content_hash(X, seed, place)

@@ -17,8 +17,10 @@ from .._input.intervals import RankIntervals
 from .._input.labels import ranks_of, read_labels
 from .._input.types import Labels, Rng
 from .._input.warning import warn
+from .._model.column_names import innermost
 from .._model.explanation import Explanation
-from .._model.model import innermost, names_read
+from .._model.model import names_read
+from .._model.training_rows import picked
 from .._numerics.rows import take
 from .._watch.progress import duration
 from ..kernels.functions import kernel_class
@@ -68,14 +70,16 @@ def _forecast(
     """Warn if calls for many rows will take long, by the time of one for some."""
     if n <= _MANY:
         return
-    some = take(read_rows_of(X, names_read(model)), slice(0, _SOME))
+    some = picked(X, np.arange(_SOME))
+    if some is None:
+        some = take(read_rows_of(X, names_read(model)), slice(0, _SOME))
     began = time.perf_counter()
     call(some)
     seconds = (time.perf_counter() - began) * n / len(some) * repeats
     if seconds > _LONG:
         warn(
             f"explain will take about {duration(seconds)} for the {n} rows of X: pass "
-            "some of them, of which a few hundred are enough",
+            "a sample; a few hundred rows are enough",
             UserWarning,
         )
 

@@ -19,10 +19,10 @@ from .._input.features import read_rows_of
 from .._input.frame import Frame, date_of, days_of, times_of
 from .._input.intervals import known_labels, labels_of_formula
 from .._input.labels import lacks_label, ranks_of, read_labels
-from .._model.column_names import with_names
+from .._model.column_names import innermost, with_names
 from .._model.explanation import Explanation
 from .._model.labelled import kept_rows
-from .._model.model import innermost, names_read
+from .._model.model import names_read
 from .._model.printing import Page, Table, html_notes, html_table, rows_left_out
 from .._model.training_rows import share_of_training_rows
 from .._numerics.rows import take

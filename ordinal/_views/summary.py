@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._model.model import Model, innermost
+from .._model.column_names import innermost
+from .._model.model import Model
 from .._model.printing import html_lines, html_notes
 
 _WIDTH, _MARGIN = 420, 12  # pixels of the line of thresholds

@@ -27,9 +27,10 @@ from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._input.warning import each_warning_once
+from .._model.column_names import innermost
 from .._model.grouping import group_numbers
 from .._model.labelled import Labelled, MissingLabels, counted, with_origin
-from .._model.model import Model, innermost, with_rule
+from .._model.model import Model, with_rule
 from .._model.printing import (
     Table,
     aligned,

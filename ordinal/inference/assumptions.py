@@ -34,7 +34,7 @@ from .._model.printing import Table
 from .._model.threshold_model import names_between
 from .._numerics.memory import check_memory
 from .._numerics.rows import strips, take
-from .calls import of_fitted
+from .calls import on_one_thread
 from .diagnostics import (
     WITHOUT_RANDOM,
     check_known_ranks,
@@ -71,7 +71,7 @@ _SCALE = {
 }
 
 
-@of_fitted
+@on_one_thread
 def proportional_odds_test(
     model: Any, method: Literal["brant", "lr", "score", "expected"] = "brant"
 ) -> Table:
@@ -182,7 +182,7 @@ def proportional_odds_test(
     return tests_table(["all", *features], chi2, dof)
 
 
-@of_fitted
+@on_one_thread
 def scale_test(model: Any) -> Table:
     """Test whether each term changes the spread of the latent variable.
 
@@ -449,7 +449,7 @@ def _warn_of_few_rows(D: Design, dof: int) -> None:
         )
 
 
-@of_fitted
+@on_one_thread
 def goodness_of_fit(
     model: Any,
     X: RowsLike | None = None,

@@ -10,7 +10,7 @@ from .._watch.blas import OneThread
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def of_fitted(function: Function) -> Function:
+def on_one_thread(function: Function) -> Function:
     """Make a function of a fitted model use one thread of the BLAS, as fits do, and
     suggest names of keyword arguments.
     """

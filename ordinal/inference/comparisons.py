@@ -20,7 +20,7 @@ from .._numerics.tails import (
     range_quantile,
     range_tail,
 )
-from .calls import of_fitted
+from .calls import on_one_thread
 from .covariance import block_of
 from .fitted import (
     Fitted,
@@ -38,7 +38,7 @@ _DEPENDENT = 1e-10  # eigenvalue of a correlation matrix that counts as 0
 Adjust = Literal["tukey", "holm", "bonferroni", "none"]
 
 
-@of_fitted
+@on_one_thread
 def wald_test(
     model: Any,
     combinations: Mapping[str, Mapping[str, float]] | None = None,
@@ -154,7 +154,7 @@ def _combined(
     )
 
 
-@of_fitted
+@on_one_thread
 def equality_test(model: Any, names: Sequence[str]) -> Table:
     """Test whether some coefficients are equal (Wald's test).
 
@@ -213,7 +213,7 @@ def equality_test(model: Any, names: Sequence[str]) -> Table:
     return tests_table([" = ".join(names)], [chi2], [len(C)])
 
 
-@of_fitted
+@on_one_thread
 def contrasts(
     model: Any,
     feature: str,
@@ -343,7 +343,7 @@ def contrasts(
     )
 
 
-@of_fitted
+@on_one_thread
 def simultaneous_band(model: Any, X: RowsLike, level: float = 0.95) -> Table:
     """Return a simultaneous confidence band of the score along a sequence of rows.
 
@@ -419,7 +419,7 @@ def simultaneous_band(model: Any, X: RowsLike, level: float = 0.95) -> Table:
     )
 
 
-@of_fitted
+@on_one_thread
 def simultaneous_intervals(model: Any, level: float = 0.95) -> Table:
     """Return simultaneous confidence intervals of all of `coef`.
 

@@ -54,7 +54,7 @@ from .._model.printing import Table
 from .._model.threshold_model import decide
 from .._numerics.rows import strips
 from .._numerics.tails import chi2_tail
-from .calls import of_fitted
+from .calls import on_one_thread
 from .fitted import (
     Fitted,
     about_groups,
@@ -356,7 +356,10 @@ def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def influence_of(loss: Likelihood, x: np.ndarray, changes: bool = True) -> Influence:
-    """Return (1) for the rows of a loss, on demand without `change`. O(n k p^2)."""
+    """Return (1) for the rows of a loss with minimum x. O(n k p^2).
+
+    Without `changes`, `change` has no rows.
+    """
     D, p, k = loss.design, x.size, loss.n_predictors
     V = inverse(loss.at(x).hessian) / D.total
     leverage, cook = np.empty((2, D.n_samples))
@@ -398,7 +401,7 @@ def feature_values(rows: RankedRows, name: str) -> tuple[np.ndarray, np.ndarray 
     return whole[:, j], None
 
 
-@of_fitted
+@on_one_thread
 def residuals(
     model: Any,
     X: RowsLike | None = None,
@@ -486,7 +489,7 @@ def residuals(
     return residuals_of(model, rows, kind, drawn)
 
 
-@of_fitted
+@on_one_thread
 def hosmer_lemeshow(
     model: Any,
     X: RowsLike | None = None,
@@ -559,7 +562,7 @@ def hosmer_lemeshow(
     return grouped_fit(P, rows.rank, rows.weight, groups)
 
 
-@of_fitted
+@on_one_thread
 def influence(model: Any) -> Influence:
     """Return leverages, and the change of the estimates without each training row.
 
@@ -632,7 +635,7 @@ def probabilities_of(model: Any, source: MatrixRows | TableRows) -> np.ndarray:
     return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
-@of_fitted
+@on_one_thread
 def augment(
     model: Any,
     X: RowsLike | None = None,
@@ -722,7 +725,7 @@ def augment(
     return Table(columns, index)
 
 
-@of_fitted
+@on_one_thread
 def negative_rows(
     model: Any, X: MatrixLike | None = None, *, offset: ArrayLike | None = None
 ) -> np.ndarray:

@@ -12,13 +12,13 @@ import numpy as np
 
 from .._input.columns import read_frame
 from .._input.types import ArrayLike
-from .calls import of_fitted
+from .calls import on_one_thread
 from .fitted import covariance_for, fitted_model, with_parameters
 from .margins import rows_to_average
 from .outcomes import Kind, outcome_of
 
 
-@of_fitted
+@on_one_thread
 def for_marginaleffects(
     model: Any,
     table: Any,

@@ -41,7 +41,7 @@ from .._numerics.tails import normal_margin
 from .._watch.cancellation import check_cancelled
 from .._watch.monitor import Monitor
 from ..exceptions import ConvergenceWarning
-from .calls import of_fitted
+from .calls import on_one_thread
 from .fitted import bias_of, fitted_model, remembered
 from .profiles import profile_end
 from .steps import check_observed
@@ -222,7 +222,7 @@ def _end(
     return float(best.x[j] + step * profile_end(fit_at, z, asked="jeffreys"))
 
 
-@of_fitted
+@on_one_thread
 def jeffreys(model: Any, level: float = 0.95) -> Table:
     """Return finite estimates by the penalty of Jeffreys, with intervals.
 

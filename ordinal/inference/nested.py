@@ -15,7 +15,7 @@ from .._model.printing import Table, html_record
 from .._numerics.rows import dense, take
 from .._numerics.tails import chi2_tail
 from ..exceptions import ConvergenceWarning
-from .calls import of_fitted
+from .calls import on_one_thread
 from .fitted import Fitted, check_likelihood, fitted_model
 
 _ROUNDING = 1e-6  # of twice the difference of two log-likelihoods
@@ -51,7 +51,7 @@ class LikelihoodRatio(NamedTuple):
         return html_record(self)
 
 
-@of_fitted
+@on_one_thread
 def lr_test(smaller: Any, larger: Any) -> LikelihoodRatio:
     """Compare two nested models of the same rows by a likelihood ratio test.
 
@@ -134,7 +134,7 @@ def _tail(chi2: float, dof: int, added: int) -> tuple[float, str]:
     return p_value, f"chi2({dof}){', conservative' * (added > 1)}"
 
 
-@of_fitted
+@on_one_thread
 def anova(*models: Any) -> Table:
     """Compare nested models of the same rows by likelihood ratio tests.
 

@@ -49,7 +49,7 @@ from .._input.types import ArrayLike, RowsLike
 from .._model.printing import Table
 from .._numerics.rows import dense, strips
 from .._numerics.tails import normal_margin, normal_two_sided
-from .calls import of_fitted
+from .calls import on_one_thread
 from .fitted import Fitted, about_groups, fitted_rows, rows_of
 from .margins import (
     DesignRows,
@@ -527,7 +527,7 @@ def _grid(
     return made, rows._replace(offset=offset, sample_weight=None)
 
 
-@of_fitted
+@on_one_thread
 def predictions(
     model: Any,
     X: RowsLike | None = None,
@@ -679,7 +679,7 @@ def _summary(found: Found, errors: Errors, z: float) -> list[np.ndarray]:
     return [part.ravel() for part in (found.value, *found.ends(error, z))]
 
 
-@of_fitted
+@on_one_thread
 def marginal_effects(
     model: Any,
     X: RowsLike | None = None,

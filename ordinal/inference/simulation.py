@@ -23,14 +23,14 @@ from .._input.checks import as_array, check_count, resolve_rng
 from .._input.immutable import read_only
 from .._input.labels import lacks_label
 from .._input.types import ArrayLike, RowsLike
-from .calls import of_fitted
+from .calls import on_one_thread
 from .diagnostics import RankedRows, check_known_ranks, ends_of, probabilities_of
 from .fitted import about_groups, fitted_rows, warn_of_early_end
 
 _BAND = 0.95  # share of the sets whose sorted residuals are between the ends of a band
 
 
-@of_fitted
+@on_one_thread
 def simulate(
     model: Any,
     X: RowsLike | None = None,
@@ -171,7 +171,7 @@ class SimulatedResiduals(NamedTuple):
         )
 
 
-@of_fitted
+@on_one_thread
 def simulated_residuals(
     model: Any,
     X: RowsLike | None = None,

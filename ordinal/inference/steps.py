@@ -32,7 +32,7 @@ from .._model.printing import Table
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
-from .calls import of_fitted
+from .calls import on_one_thread
 from .fitted import (
     TOL,
     FitMemory,
@@ -185,7 +185,10 @@ class TermFits:
         ]
 
     def model_of(self, fitted: TermFit) -> Any:
-        """Return the model of a fit, which reads only the columns of its terms."""
+        """Return the model of a fit, which reads only the columns of its terms.
+
+        Without terms, it reads all columns, as other models without terms do.
+        """
         model, D = self.model, self.fit.loss.design
         if set(fitted.terms) == set(self.columns):
             return model
@@ -217,7 +220,7 @@ class TermFits:
         x, fields, memory = self.refitted(fitted, design, frame)
         own, in_order = model.predictor, model.predictor.family == "cumulative"
         read: Any = slice(None)
-        if coding.feature_names is not None and coding.columns_read:
+        if coding.feature_names and 0 < len(coding.columns_read) < coding.n_features:
             read, coding = coding.columns_read, coding.of_columns_read()
             if isinstance(memory, FitMemory) and memory.frame is not None:
                 own_columns = memory.frame.columns_of(coding.feature_names)
@@ -400,7 +403,7 @@ class Steps(NamedTuple):
         return f"{self.table}\n{self.model}"
 
 
-@of_fitted
+@on_one_thread
 def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     """Test every term by a fit without it.
 
@@ -460,7 +463,7 @@ def drop1(model: Any, *, criterion: Criterion = "aic") -> Table:
     return single_terms(fits, start, others, criterion)
 
 
-@of_fitted
+@on_one_thread
 def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Table:
     """Test every term of this model by adding it to a smaller one.
 
@@ -513,7 +516,7 @@ def add1(model: Any, base: Sequence[str], *, criterion: Criterion = "aic") -> Ta
     return single_terms(fits, start, others, criterion)
 
 
-@of_fitted
+@on_one_thread
 def step(
     model: Any,
     *,

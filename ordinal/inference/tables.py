@@ -30,7 +30,7 @@ from .._model.printing import (
     rows_left_out,
 )
 from .._numerics.tails import chi2_tail, normal_margin, normal_two_sided
-from .calls import of_fitted
+from .calls import on_one_thread
 from .fitted import (
     Fitted,
     check_likelihood,
@@ -43,7 +43,7 @@ from .fitted import (
 from .profiles import limit_interval, profile_interval
 
 
-@of_fitted
+@on_one_thread
 def table(model: Any) -> Table:
     """Return the estimates with errors and tests, as arrays by name.
 
@@ -100,7 +100,7 @@ def table(model: Any) -> Table:
     )
 
 
-@of_fitted
+@on_one_thread
 def summary(model: Any) -> Text:
     """Return the tables of the fit in the form in which R's `clm` prints them.
 
@@ -144,7 +144,7 @@ def summary(model: Any) -> Text:
     return Text("\n".join([*lines[:at], *model._random_lines(), *lines[at:]]))
 
 
-@of_fitted
+@on_one_thread
 def confint(
     model: Any, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
 ) -> Table:
@@ -262,7 +262,7 @@ def spread_of_coef(model: Any, design: Design) -> np.ndarray:
     return np.asarray(design.spread[columns])
 
 
-@of_fitted
+@on_one_thread
 def odds_ratios(
     model: Any, level: float = 0.95, *, method: Literal["wald", "profile"] = "wald"
 ) -> Table:
@@ -329,7 +329,7 @@ def odds_ratios(
     return Table({name: found[of][own] for name, of in columns.items()})
 
 
-@of_fitted
+@on_one_thread
 def monotone_effects(model: Any) -> Table:
     """Return the increments of the monotone effects `mo(x)` of a formula per level.
 
@@ -380,7 +380,7 @@ def monotone_effects(model: Any) -> Table:
     return Table.from_rows(("name", "level", "increment", "mean", "share"), rows)
 
 
-@of_fitted
+@on_one_thread
 def tidy(
     model: Any,
     level: float = 0.95,
@@ -438,7 +438,7 @@ def tidy(
     return Table(columns)
 
 
-@of_fitted
+@on_one_thread
 def glance(model: Any) -> Table:
     """Return statistics of the whole fit.
 

@@ -177,8 +177,9 @@ class Search:
     until these are all; after samples of `_CLEAR` rows or more the better third. Fits
     to a sample are scored on the same share of the test rows, or on `_LEAST_SCORED` of
     them if that is more (K. Jamieson, A. Talwalkar, "Non-stochastic best arm
-    identification and hyperparameter optimization", AISTATS 2016). With `first_folds`,
-    points are compared in so many folds before the better half goes on to the others.
+    identification and hyperparameter optimization", AISTATS 2016). With
+    `first_folds`, and unless folds calibrate one another, the points that are left are
+    compared in so many folds before the better half is fitted in the others.
 
     Attributes
     ----------
@@ -232,10 +233,14 @@ class Search:
                 self._progress.total += len(numbers) * len(self.splits)
             yield self._as_tasks(numbers, self._first)
             if n_later:
-                self._progress.total -= n_later * len(numbers)
-                numbers = self._leaders(numbers, _KEPT)
-                self._progress.total += n_later * len(numbers)
-                yield self._as_tasks(numbers, range(len(self._first), len(self.splits)))
+                later = range(len(self._first), len(self.splits))
+                better = self._leaders(numbers, _KEPT)
+                others = [number for number in numbers if number not in better]
+                self._progress.total -= n_later * len(others)
+                yield self._as_tasks(better, later)
+                if others and self.trials.best() is None:  # each failed in a later fold
+                    self._progress.total += n_later * len(others)
+                    yield self._as_tasks(others, later)
             best = self.trials.best()
             if best is None:
                 raise ValueError(self._failure())

@@ -15,8 +15,8 @@ from .._input.checks import (
     with_suggestions,
 )
 from .._input.types import ArrayLike
+from .._model.column_names import innermost
 from .._model.explanation import Explanation
-from .._model.model import innermost
 from .._numerics.tails import normal_margin
 from ..inference import simulation, tables
 from ..inference.diagnostics import (

@@ -19,8 +19,8 @@ from .._input.columns import column_number, feature_names, read_frame
 from .._input.frame import Frame, default_names
 from .._input.labels import sample_weights, shares
 from .._input.types import ArrayLike
-from .._model.column_names import with_names
-from .._model.model import Model, innermost, names_read
+from .._model.column_names import innermost, with_names
+from .._model.model import Model, names_read
 from ..kernels.functions import kernel_class
 from ..model_selection import Selection
 from ..preprocessing.model import within

@@ -11,7 +11,8 @@ from .._input.checks import check_count, shown, with_suggestions
 from .._input.intervals import known_labels
 from .._input.labels import check_spread, ranks_of, read_labels, sample_weights
 from .._input.types import ArrayLike, Labels, MatrixLike
-from .._model.model import Model, innermost
+from .._model.column_names import innermost
+from .._model.model import Model
 from ..inference.fitted import has_errors as has_standard_errors
 from ..linear import PomModel
 from ..model_selection import Selection

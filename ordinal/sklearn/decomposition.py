@@ -121,8 +121,8 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
         if isinstance(labels, RankIntervals):
             ends = among_told_apart(*ends, weight, classes.size)
         first, rank = ends
-        weighting = weight_argument(self.estimator)
-        if sample_weight is not None and weighting is None:
+        weighting = weight_argument(self.estimator) or ""
+        if sample_weight is not None and not weighting:
             raise ValueError(
                 "sample_weight must be None, because "
                 f"{type(self.estimator).__name__} accepts no weights"
@@ -139,7 +139,7 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             rows = np.flatnonzero((first > k) | (rank <= k))
             part = X if rows.size == rank.size else rows_of(X, rows)
             event, own = (rank[rows] > k).astype(int), weight[rows]
-            given = {} if weighting is None else {weighting: own}
+            given = {} if sample_weight is None else {weighting: own}
             parts.append((part, event, given))
             shares.append(np.average(event, weights=own))
         self._rarer = np.minimum(shares, 1 - np.array(shares))

@@ -24,6 +24,7 @@ from .._input.immutable import read_only
 from .._input.labels import optional_cost
 from .._input.types import ArrayLike, ClassWeight, Labels, MatrixLike, Rng
 from .._input.warning import each_warning_once, warn
+from .._model.column_names import named
 from .._model.labelled import MissingLabels, with_missing_labels
 from .._model.preparation import shared_arguments
 from .._model.registry import Method, fits_by_name, register
@@ -110,9 +111,11 @@ def fit_stacking(
     cv : int, sequence of (train_idx, test_idx), or splitter, default 5
         Folds as for `select`.
     tune : bool, default True
-        Whether to search the registered grid of each method that has one. The search
-        goes by the ranked probability score (RPS) or, for methods whose probabilities
-        need calibration, by the mean absolute error.
+        Whether to search the registered grid of each method that has one. From 1500
+        training rows on, points compete by successive halving (as in `select`), then in
+        two folds, before the better half is fitted in the others. The search goes by
+        the ranked probability score (RPS) or, for methods whose probabilities need
+        calibration, by the mean absolute error.
     scoring : {"rps", "log_loss"}, default "rps"
         Score of the pool that the weights minimise. The RPS takes the order of the
         ranks into account.
@@ -198,8 +201,9 @@ def fit_stacking(
     until = start + _SEARCHES * seconds
     # Members share what has been read: strings of a million rows take seconds to read.
     rows = {**rows, "classes": list(data.classes)}
+    table = named(data.X, data.feature_names)
     works = {
-        name: MemberWork.from_fit(fit, data.X, data.y, options, rows, until)
+        name: MemberWork.from_fit(fit, table, data.y, options, rows, until)
         for name, fit in fits.items()
     }
     judge: Callable[..., float] = getattr(metrics, scoring)

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from .._input.sparse import is_sparse
-from .._model.model import Model, innermost
+from .._model.column_names import innermost
+from .._model.model import Model
 from .._model.registry import method_of, unwrapped
 from .._watch.convergence import Status, held_back
 from .._watch.progress import Progress
@@ -113,7 +114,7 @@ class MemberWork(Work):
         if found.failure:
             return found
         if isinstance(model, Model):
-            model = copy(model)  # which holds no training rows, as linear models do
+            model = copy(model)  # without the training rows of a linear model
         return Fitted(found.scores, found.status, "", 0.0, model, X_test, values)
 
     def _options(
