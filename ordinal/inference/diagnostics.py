@@ -356,10 +356,7 @@ def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
 
 
 def influence_of(loss: Likelihood, x: np.ndarray, changes: bool = True) -> Influence:
-    """Return (1) for the rows of a loss with minimum x. O(n k p^2).
-
-    Without `changes`, `change` has no rows.
-    """
+    """Return (1) at the minimum x; without `changes`, no `change`. O(n k p^2)."""
     D, p, k = loss.design, x.size, loss.n_predictors
     V = inverse(loss.at(x).hessian) / D.total
     leverage, cook = np.empty((2, D.n_samples))
