@@ -383,6 +383,7 @@ def test_estimators_and_tools_of_scikit_learn_take_intervals(name):
     assert searched.score(X, y) == -metrics.mae(y, searched.predict(X))
     with pytest.raises(ValueError, match="class_weight must be None"):
         make(class_weight="balanced").fit(X, y)
+    raises(TypeError, "scoring='kappa' needs", make(scoring="kappa").fit, X, y)
 
 
 def test_clones_of_a_decomposition_learn_from_the_intervals_on_one_side():

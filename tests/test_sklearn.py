@@ -361,7 +361,19 @@ def test_pom_leaves_rows_out_that_lack_values_if_asked_to():
     rows = X[["size"]].to_numpy()
     raises(ValueError, "Input X contains NaN", POM(classes=WORDS).fit, rows, y)
     numbers = POM(classes=WORDS, missing="drop").fit(rows, y)
-    assert_array_equal(numbers.predict(rows[known]).shape, (known.sum(),))
+    expected = numbers.score(rows[known], y[known])
+    assert numbers.score(rows, y) == scorer("mae")(numbers, rows, y) == expected
+    raises(ValueError, "all 1 rows of X", numbers.score, rows[~known][:1], y[:1])
+    with pytest.raises(ValueError, match="missing='drop' leaves out training rows"):
+        ordinal.select("pom", X, y, classes=WORDS, missing="drop")
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "UInt8", "boolean", "bool[pyarrow]", "O"])
+def test_estimators_predict_the_labels_that_a_fit_gives(dtype):
+    X, y = rows(r=2)
+    labels = pd.Series(y).astype(dtype)
+    expected = ordinal.fit_pom(X, labels, l2=1.0).classes
+    assert POM(l2=1.0).fit(X, labels).predict(X).dtype == expected.dtype
 
 
 @pytest.mark.parametrize(

@@ -282,6 +282,12 @@ def _read_table(
     if isinstance(preprocess, TablePreprocessor):
         columns = preprocess.declared
     table = read_frame_of(X, columns)
+    if given.get("missing") == "drop" and np.isnan(table.values).any():
+        raise ValueError(
+            "missing='drop' leaves out training rows, and rows of a test fold that "
+            "lack values have no prediction: leave missing= out, so that they are "
+            "imputed, or drop the rows first"
+        )
     method = method_of(unwrapped(fit)[0])
     accepts, taker = _ANYTHING, ""
     if preprocess is Standardizer:

@@ -112,7 +112,7 @@ class OrdinalDecomposition(MetaEstimatorMixin, ClassifierMixin, BaseEstimator): 
             self.missing_labels, X, y, {}, sample_weight=sample_weight
         )
         X, y, sample_weight = left.X, left.y, left.by_row["sample_weight"]
-        scorer(self.scoring)  # for its errors
+        scorer(self.scoring).metric.check_labels(y)
         labels, classes = ranked(y, self.classes, type(self).__name__)
         self._cost_of_rule(classes.size)  # for its errors, too
         check_consistent_length(X, labels)

@@ -35,7 +35,7 @@ from .._input.columns import (
     only_column,
     read_frame,
 )
-from .._input.features import read_features
+from .._input.features import read_features, read_rows_of
 from .._input.frame import Frame
 from .._input.intervals import RankIntervals
 from .._input.labels import (
@@ -57,8 +57,8 @@ from .._input.warning import warn
 from .._model.column_names import named
 from .._model.grouping import group_numbers
 from .._model.kernel_fit import thresholds_in_order
-from .._model.labelled import Labelled, counted
-from .._model.model import no_attribute
+from .._model.labelled import Labelled, counted, kept_rows
+from .._model.model import names_read, no_attribute
 from .._model.preparation import Callback
 from .._model.registry import Content, Method, check_intervals
 from .._model.threshold_model import (
@@ -132,7 +132,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         **by_row: Any,
     ) -> Estimator:
         """Fit the model to merged rows: equal ones of one of the `fold_groups`."""
-        self._check_predictions()
+        self._check_predictions(y)
         parameters = self.get_params(deep=False)
         for name in added(self._method):
             del parameters[name]
@@ -182,11 +182,13 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = self.model_.convergence.n_iter
         return self
 
-    def _check_predictions(self) -> None:
-        """Raise ValueError for a `rule` or `scoring` that the fit will not allow."""
+    def _check_predictions(self, y: Any) -> None:
+        """Raise an error for a `rule` or `scoring` that the fit will not allow."""
         uses = {}
         if "scoring" in added(self._method):
-            uses["scoring"] = scorer(self.scoring).metric.needs_proba
+            metric = scorer(self.scoring).metric
+            metric.check_labels(y)
+            uses["scoring"] = metric.needs_proba
         if self.rule is not None:
             rules = dict.fromkeys((self._method.own_rule, *ON_PROBABILITIES))
             check_choice("rule", self.rule, (*rules, None))
@@ -282,10 +284,31 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : as for `predict`
+            With missing="drop", rows with a missing value are left out, as by `fit`.
         y : (n,) labels among `classes_`, or RankIntervals
         sample_weight : (n,) array-like >= 0, optional
         """
         return scorer(self.scoring)(self, X, y, sample_weight)
+
+    def _scored(self, *given: Any) -> tuple[Any, ...]:
+        """Return X and arguments with one entry per row, without the rows that
+        `missing` leaves out.
+        """
+        check_is_fitted(self)
+        rows = self._drops() and read_rows_of(given[0], names_read(self.model_))
+        if not isinstance(rows, Frame):  # a sparse matrix has no missing values
+            return given
+        keep = ~np.isnan(rows.values).any(axis=1)
+        if not keep.any():
+            raise ValueError(
+                f"missing='drop' leaves out all {keep.size} rows of X, which lack "
+                "values: impute them by ordinal.sklearn.TableTransformer before "
+                f"{type(self).__name__} in a pipeline"
+            )
+        return tuple(kept_rows(values, keep) for values in given)
+
+    def _drops(self) -> bool:
+        return getattr(self, "missing", None) == "drop"
 
     def __sklearn_tags__(self) -> Any:
         tags, accepts = super().__sklearn_tags__(), self._accepts()
@@ -300,8 +323,7 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _accepts(self) -> Set[Content]:
         accepts = self._method.accepts_with(self.get_params(deep=False))
-        leaves_out = getattr(self, "missing", None) == "drop"
-        return accepts | {"missing"} if leaves_out else accepts
+        return accepts | {"missing"} if self._drops() else accepts
 
     def _has_categories(self) -> bool:
         return len(getattr(self, "categorical", ())) > 0
@@ -491,15 +513,13 @@ def ranked(
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
     intervals = y if isinstance(y, RankIntervals) else None
-    labels = column_or_1d(y, warn=True) if intervals is None else intervals.ends
+    # of nullable types of pandas, column_or_1d alone would make floats
+    column = as_array(y, "y") if intervals is None else intervals.ends
+    labels = read_labels(column_or_1d(column, warn=True), "y", DROP_ARGUMENT)
     declared = _declared(y) if classes is None else None
     known = classes is not None or declared is not None
-    if labels.dtype.kind == "f":
-        # whose message has the row of NaN and infinity
-        read_labels(labels, "y", DROP_ARGUMENT)
     if not (known or in_halves(labels)):
         check_classification_targets(labels)
-    labels = read_labels(labels, "y", DROP_ARGUMENT)
     check_not_numbered(labels, classes)
     if not known and labels.dtype.kind == "U":
         classes = by_number(np.unique(labels))

@@ -77,6 +77,8 @@ class _Scorer:
         self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
     ) -> float:
         warn_of_other_order(X, y=y, sample_weight=sample_weight)
+        if hasattr(estimator, "_scored"):
+            X, y, sample_weight = estimator._scored(X, y, sample_weight)
         score = score_of(self.metric, estimator, X, y, sample_weight)
         return score if self.metric.greater_is_better else -score
 
