@@ -192,18 +192,6 @@ def test_paths_of_thresholds_end_by_pivots(method, spied):
         assert_allclose(f, g, atol=2e-3 * C**0.5)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"gamma": 0.05, "cache_mb": 0.5}, {"kernel": "linear"}],
-    ids=["memory", "kernel"],
-)
-def test_without_k_in_double_there_are_no_pivots(options, spied):
-    X, y = sample(300)
-    model = svor.fit_svorim(X, y, C=1000.0, tol=1e-2, **options)
-    assert model.convergence.converged
-    assert not spied
-
-
 def test_what_one_problem_is_computed_from_does_not_depend_on_another():
     """K in double serves Newton steps and products once no thread is at work."""
     X, _ = sample(200)

@@ -139,11 +139,6 @@ def test_a_slow_test_says_why():
         assert not bare, f'{path}: write pytest.mark.slow("why it takes seconds")'
 
 
-def test_every_room_says_what_is_in_it():
-    for path in ROOT.glob("ordinal/**/__init__.py"):
-        assert ast.get_docstring(parsed(path)), path
-
-
 @pytest.mark.parametrize("name", ["ordinal", *PUBLIC])
 def test_public_modules_leak_nothing(name):
     module = importlib.import_module(name)

@@ -44,20 +44,6 @@ def numbers_in(X, support):
     return same.argmax(axis=1)
 
 
-@each_way
-def test_chosen_rows_are_rows_of_positive_weight(basis):
-    X, rank = data()
-    weight = np.where(np.arange(400) % 3 == 0, 0.0, 2.0)
-    features = chosen(basis, X, rank, weight=weight)
-    assert (weight[numbers_in(X, features.support)] > 0).all()
-    again, other = chosen(basis, X, rank, weight=weight), chosen(basis, X, seed=1)
-    assert_array_equal(features.support, again.support)
-    if basis != 0.05:
-        assert features.m == 30
-    if basis in (30, ("kmeans++", 30)):
-        assert not np.array_equal(np.sort(features.support), np.sort(other.support))
-
-
 def test_every_rank_has_its_share_of_random_rows():
     X, rank = data()
     for m in (1, 4, 37, 399, 400, 1000):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from blas import rows_keep_their_bytes
-from internals import CSR, ColumnFeatures, RowFeatures, row_features
+from internals import CSR, ColumnFeatures, RowFeatures
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import raises
 
@@ -15,7 +15,6 @@ from ordinal.kernels import (
     Matern,
     Pearson,
     Polynomial,
-    Precomputed,
 )
 from ordinal.kernels.functions import Custom
 
@@ -79,16 +78,6 @@ def test_sparse_rows_have_the_features_of_dense_ones(kernel, sparse_basis):
     assert_allclose(one.double(X), two.double(csr(X)), atol=1e-9 * np.abs(X).max())
     close = 1e-4 * np.abs(one.double(X)).max()
     assert_allclose(single(one, X), single(two, csr(X)), atol=close)
-
-
-def test_precomputed_values_stand_for_rows():
-    X, numbers = rows(60), np.array([50, 3, 20, 7])
-    K = RBF(0.2)(X, X)
-    features = row_features(Precomputed(), K, numbers)
-    of_rows = row_features(RBF(0.2), X, numbers)
-    assert_array_equal(features.support, numbers[of_rows.kept])
-    assert_allclose(features.double(K[10:]), of_rows.double(X[10:]), atol=1e-12)
-    assert_allclose(single(features, K), single(of_rows, X), atol=1e-5)
 
 
 def test_missing_entries_count_as_the_mean_of_their_row():

@@ -26,9 +26,18 @@ def threads():
     found.set(before)
 
 
-def test_a_fit_has_one_thread_of_the_blas(threads):
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_fit_has_one_thread_of_the_blas(threads, fails):
+    """An error gives the threads back, too."""
     seen = []
-    ordinal.fit_svorim(X, Y, callback=lambda state: seen.append(threads.get()))
+
+    def callback(state):
+        seen.append(threads.get())
+        if fails:
+            raise RuntimeError
+
+    with contextlib.suppress(RuntimeError):
+        ordinal.fit_svorim(X, Y, callback=callback)
     assert set(seen) == {1}
     assert threads.get() == 3
 
@@ -92,15 +101,6 @@ def test_another_blas_is_left_alone(monkeypatch):
     monkeypatch.setattr(blas, "_threads", lambda: None)
     with OneThread():
         assert np.isfinite(np.ones((50, 50)) @ np.ones(50)).all()
-
-
-def test_an_error_gives_the_threads_back(threads):
-    def fails(state):
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        ordinal.fit_svorim(X, Y, callback=fails)
-    assert threads.get() == 3
 
 
 def test_inference_has_one_thread_of_the_blas_as_fits_do(threads):

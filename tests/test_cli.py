@@ -32,8 +32,6 @@ from ordinal.__main__ import main
 from ordinal._command.compare import REPORTS
 from ordinal._command.methods import METHODS, in_options
 from ordinal.comparison import compare
-from ordinal.comparison.learner import METHODS as DEFAULT
-from ordinal.comparison.learner import TREES
 from ordinal.datasets import make_gaussians, make_tlssvor
 from ordinal.metrics import accuracy, mae
 from ordinal.model_selection import Grid, select, stratified_holdout, stratified_kfold
@@ -140,18 +138,6 @@ def test_compare_counts_what_does_not_converge(run):
     assert out.endswith("Not converged in every fold: npsvor (max_iter).\n")
 
 
-@pytest.mark.slow("compares all default methods")
-def test_compare_without_data_is_a_first_look(run):
-    out = run("compare")
-    lines = out.splitlines()
-    assert len(lines) <= 15
-    table = [line.split()[0] for line in lines if "±" in line][1:]
-    assert set(table) == {*DEFAULT, TREES}  # GPOR_ROWS are fewer
-    assert " is best by MAE" in lines[-1]
-    rows = [line for line in lines if "±" in line and " + " not in line]
-    assert rows == sorted(rows, key=lambda line: float(line.split()[1]))
-
-
 def test_compare_counts_thresholds_out_of_order(run):
     write("t.csv", *make_tlssvor(), header="a,b,c,d,e,grade")
     out = run("compare t.csv --splits 2 --methods svorex shashua-levin")
@@ -190,7 +176,10 @@ def test_a_fold_that_cannot_be_fitted_is_no_error_of_a_saved_model(told):
     assert "but not cross-validated, because a fit without the rows of a fold" in err
 
 
-def test_show_prints_a_model(run):
+def test_show_and_config_print_a_model_and_the_configuration(run):
+    lines = dict(line.split(maxsplit=1) for line in run("config").splitlines())
+    assert lines == {k: str(v) for k, v in ordinal.show_config().items()}
+    assert "examples:" in run("")  # the help
     run("fit data.csv --method pom --out m.npz --folds 0")
     assert run("show m.npz") == f"{ordinal.load('m.npz')}\n"
     assert "--decimal is for tables" in run("show m.npz --decimal ,", code=2)
@@ -237,12 +226,6 @@ def test_scores_need_the_labels_of_the_fit(run):
     err = run("predict m.npz data.csv --score --target grade", code=2)
     assert "line 42, column 'grade': '3' is not a rank of the model" in err
     assert "is not a rank of the model, [1, 2]; pass the labels of the fit" in err
-
-
-def test_the_command_alone_prints_its_help(run):
-    out = run("")
-    assert out.startswith("usage: ordinal")
-    assert "examples:" in out
 
 
 def test_fit_tunes(run, rows):
@@ -394,10 +377,6 @@ ONE = {"train_idx": [[0]], "test_idx": [[1]]}
 def test_bad_splits(run, arrays, options, message):
     np.savez("s.npz", **{key: np.array(value) for key, value in arrays.items()})
     assert message in run(f"compare data.csv --splits s.npz {options}", code=2)
-
-
-def test_splits_must_be_an_npz(run):
-    assert "is not an .npz file" in run("compare data.csv --splits data.csv", code=2)
 
 
 # fit and predict
@@ -642,11 +621,6 @@ def test_a_table_of_standard_input(run, monkeypatch):
         assert run(line).startswith(said)
 
 
-def test_config(run):
-    lines = dict(line.split(maxsplit=1) for line in run("config").splitlines())
-    assert lines == {k: str(v) for k, v in ordinal.show_config().items()}
-
-
 # Errors
 
 
@@ -669,6 +643,7 @@ def test_config(run):
     ("compare --decimal ,", "--decimal needs DATA"),
     ("compare --separator tab", "--separator needs DATA"),
     ("compare --splits s.npz", "needs DATA"),
+    ("compare data.csv --splits data.csv", "is not an .npz file"),
     ("compare --splits 0", "--splits must be a positive integer"),
     ("compare data.csv --order east", "expected NAME=LOW,...,HIGH"),
     ("compare --set C=1", "expected METHOD.ARG=VALUE"),
@@ -678,18 +653,14 @@ def test_config(run):
      "stands for --set solver=admm"),
     ("compare --set npsvor.classes=1", "no argument 'classes'"),
     ("compare --set pom.offset=1", "no argument 'offset'"),
-    ("compare --methods npsvor --set npsvor.C=-1", "C must be"),
     ("compare data.csv --methods lit constant-mode lat --set lit.l2=-1 lat.l2=-2",
      "every method failed: lit: ValueError: l2 must"),
     ("compare nowhere.csv", "nowhere.csv: No such file"),
     ("compare data.csv --target x", "no column 'x'"),
     ("compare data.csv --binning length", "--binning needs --bins"),
-    ("compare data.csv --bins 1", "n_bins must be an integer >= 2"),
-    ("compare data.csv --splits 3 --test-size 60", "test_size=60"),
     ("compare data.csv --test-size 0.5", "--test-size needs hold-out"),
     ("compare data.csv --folds 3 --splits 3", "exclude each other"),
     ("compare data.csv --folds 1", "--folds must be 2 to the number of rows"),
-    ("compare --set constant-mode.rule=mean", "has no arguments"),
     ("compare data.csv --target east",
      "is not a rank: cut the numbers into ranks with"),
     ("compare data.csv --classes 1,2", "'3' is not in --classes 1,2"),

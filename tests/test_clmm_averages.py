@@ -106,22 +106,6 @@ def test_averages_of_new_groups_are_integrals_with_errors_of_all_parameters(kind
     assert not np.allclose(errors, without, rtol=1e-3)  # Lambda counts
 
 
-def test_marginal_means_of_new_groups_are_integrals_with_errors():
-    model, X, _ = fitted("scale")
-    found = ordinal.inference.predictions(model, X, by={"x1": [0, 1]}, kind="mean")
-    psi = estimates(model)
-    for k in (0, 1):
-        cell = np.column_stack([np.full(len(X), k), X[:, 1]])
-
-        def mean(v, cell=cell):  # of the labels 1 to 5
-            return 5 - mean_of_new(model, v, cell).sum(keepdims=True)
-
-        assert_allclose(found["estimate"][k], mean(psi)[0], atol=1e-8)
-        (g,) = slopes(mean, psi, 1e-4)
-        error = np.sqrt(g @ model.joint_covariance @ g)
-        assert_allclose(found["standard_error"][k], error, rtol=1e-6)
-
-
 @pytest.mark.parametrize("kind", ["slope", "stopping", "adjacent"])
 def test_effects_in_new_groups_are_slopes_with_errors_of_all_parameters(kind):
     model, X, _ = fitted(kind)

@@ -113,17 +113,6 @@ def test_the_covariance_is_the_sandwich_of_the_clusters():
     raises(ValueError, "without cluster", robust.confint, method="profile")
 
 
-def test_without_a_variance_they_are_those_of_fit_pom():
-    for seed in range(20):
-        X, y, group = grouped(seed, 0.0)
-        model = ordinal.fit_clmm(X, y, groups={"g": group}, cluster=group)
-        if model.is_singular:
-            break
-    assert model.is_singular
-    plain = ordinal.fit_pom(X, y, cluster=group)
-    assert_allclose(model.covariance, plain.covariance, rtol=1e-4)
-
-
 def test_clusters_contain_whole_groups():
     X, y, group = grouped()
     fit = {"groups": {"g": group, "h": np.arange(600) // 100}}

@@ -132,12 +132,3 @@ def test_a_converged_fit_has_no_slope():
     assert_allclose(np.abs(slopes).max(), model.convergence.violation, rtol=1e-6)
     assert_allclose(value, model.convergence.primal, rtol=1e-9)
     assert value < fun(start.packed())[0]
-
-
-@pytest.mark.parametrize(
-    "name", ["width", "n_filters", "n_hidden", "n_places", "n_triplets", "n_compared"]
-)
-def test_counts_that_make_no_sense_are_refused(name):
-    X, y = sample(20, 3)
-    with pytest.raises(ValueError, match=f"^{name} must be a positive integer, got 0$"):
-        ordinal.companions.fit_cnnor(X, y, **{name: 0})

@@ -242,11 +242,7 @@ def test_tables_and_pictures():
     assert [label.get_text() for label in ax.get_yticklabels()] == ["pom"]
 
 
-def test_groups_and_sparse_rows():
-    groups = np.arange(90) // 3
-    result = compare(X, y, methods=["pom"], groups=groups)
-    for train, test in result.splits:
-        assert not set(groups[train]) & set(groups[test])
+def test_sparse_rows():
     sparse = pytest.importorskip("scipy.sparse").csr_array(X)
     dense = compare(X, y, methods=["constant-mode"])
     same = compare(sparse, y, methods=["constant-mode", "svorim"])

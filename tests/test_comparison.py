@@ -208,8 +208,3 @@ def test_every_comparison_is_won_drawn_or_lost(data, k, n_sets):
 ])  # fmt: skip
 def test_bad_input(call, error, message):
     raises(error, message, call)
-
-
-def test_results_are_read_only():
-    with pytest.raises(ValueError, match="read-only"):
-        friedman(np.eye(3)).ranks[0] = 0

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from internals import LINKS
 from numpy.testing import assert_array_equal
 
@@ -46,29 +44,16 @@ def test_values_are_right_to_the_last_digits(link):
 
 @pytest.mark.parametrize("link", LINKS)
 def test_both_sides_of_zero_are_each_others_mirror(link):
-    """To the last bit, so that ranks counted from above give the same fit."""
+    """To the last bit; and the Hessian of log P is negative semidefinite."""
     mirrored = {"cloglog": "loglog", "loglog": "cloglog"}.get(link, link)
     ends = np.append(np.linspace(-40, 40, 401), [-700, 700])
-    for width in (1e-9, 0.25, 3.0, np.inf):
+    for width in (1e-12, 1e-9, 0.25, 3.0, 1e4, np.inf):
         b, a, delta = ends, ends + width, width
         here, there = row_terms(link, a, b, delta), row_terms(mirrored, -b, -a, delta)
         assert_array_equal(here[[LOG_P, C1, C2, H12]], there[[LOG_P, C2, C1, H12]])
         assert_array_equal(here[G], -there[G])
-
-
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "loglog"])
-@given(
-    st.floats(-700, 700),
-    st.one_of(st.floats(-12, 4).map(lambda e: 10**e), st.just(np.inf)),
-)
-def test_log_p_is_concave(link, b, width):
-    """Its Hessian is negative semidefinite in both ends, where F's density is
-    log-concave; and nothing is a NaN."""
-    t = row_terms(link, b + width, b, width)[:, 0]
-    assert np.isfinite(t).all()
-    assert t[LOG_P] <= 0
-    assert t[UPPER] >= 0
-    assert t[UPPER] - t[G] >= -1e-15  # the slope by the lower end
-    assert t[C1] <= 0
-    assert t[C2] <= 0
-    assert t[H12] >= 0
+        if link != "cauchit":  # whose density is not log-concave
+            assert np.isfinite(here).all()
+            assert (here[[LOG_P, C1, C2]] <= 0).all()
+            assert (here[[UPPER, H12]] >= 0).all()
+            assert (here[UPPER] - here[G] >= -1e-15).all()  # by the lower end

@@ -147,34 +147,6 @@ def test_fitted_thresholds_err_least_in_rows_at_workers():
     assert_allclose(model.thresholds, best, rtol=1e-9)
 
 
-@pytest.mark.slow("searches at workers and here")
-def test_searches_are_near_those_of_arrays():
-    X, _, w = table(3000)
-    X = X * [1, 5, 2] + 1
-    y = np.digitize(X[:, 0] + 0.1 * X[:, 1] ** 2, [0.5, 1.5, 4])
-    options = {
-        "search": Grid(C=[0.1, 10.0], class_weight=[None, {0: 2.0}]), "basis": 20,
-        "gamma": 0.1, "tol": 1e-4, "cv": 2,
-        "scoring": ["mae", "mze"],
-    }  # fmt: skip
-    parts = lazy(X, y, 900, 700, 3)
-    here = select(ordinal.fit_svorim, X, y, sample_weight=w, **options)
-    there = select(ordinal.fit_svorim, *parts, sample_weight=w, **options)
-    assert not there.failures
-    assert_allclose(there.scores, here.scores, atol=0.03)
-    assert (there.predict(X) == here.predict(X)).mean() > 0.97
-    ours, theirs = (found.model.preprocessor for found in (here, there))
-    assert_allclose(theirs.mean, ours.mean, rtol=1e-12)
-    assert_allclose(theirs.scale, ours.scale, rtol=1e-12)
-    sets = ordinal.cross_conformal(
-        ordinal.fit_svorim, *parts, cv=2, basis=20, gamma=0.1
-    )
-    assert 0.88 < sets.evaluate(X, y)["coverage"][-1] < 0.95
-    with ThreadPoolExecutor(1) as pool:
-        with pytest.raises(TypeError, match="executor must be None where X is a col"):
-            select(ordinal.fit_svorim, *parts, executor=pool, **options)
-
-
 @pytest.mark.slow("calibrates at workers twice")
 def test_sets_are_calibrated_at_the_workers():
     pandas = pytest.importorskip("pandas")
@@ -328,12 +300,17 @@ def test_what_pom_at_workers_does_without(options, kind, words):
     raises(TypeError, "X must be dense where it is a dask", ordinal.fit_pom, sparse, y)
 
 
-def test_searches_with_pom_find_what_those_of_arrays_find():
-    X, y, _ = labelled(3000)
-    options = {"search": Grid(l2=[1e-3, 1.0]), "cv": 2}
-    here = select(ordinal.fit_pom, X, y, **options)
-    there = select(ordinal.fit_pom, da.from_array(X, chunks=(900, 3)), y, **options)
+def test_searches_and_sets_with_pom_are_those_of_arrays():
+    X, y, w = labelled(3000)
+    X, given = X * [1, 5, 2] + 1, {"cv": 2, "sample_weight": w}
+    space = Grid(l2=[1e-3, 1.0], class_weight=[None, {0: 2.0}])
+    rows = da.from_array(X, chunks=(900, 3))
+    here, there = (select("pom", of, y, search=space, **given) for of in (X, rows))
     assert not there.failures
     assert_allclose(there.scores, here.scores, rtol=1e-12)
-    coef = here.model.coef
-    assert_allclose(there.model.coef, coef, rtol=1e-6)
+    assert_allclose(there.model.coef, here.model.coef, rtol=1e-6)
+    sets, others = (ordinal.cross_conformal("pom", of, y, **given) for of in (X, rows))
+    assert_allclose(others.scores, sets.scores, rtol=1e-6, atol=1e-9)
+    with ThreadPoolExecutor(1) as pool:
+        with pytest.raises(TypeError, match="executor must be None where X is a col"):
+            select("pom", rows, y, search=space, executor=pool)

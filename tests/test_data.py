@@ -2,7 +2,6 @@
 
 import gzip
 import pathlib
-import warnings
 
 import numpy as np
 import pandas
@@ -21,7 +20,7 @@ from ordinal import data
 from ordinal._files import chunks as pieces
 from ordinal._files.chunks import end_of_rows, table_pieces
 from ordinal._model import predicted
-from ordinal.preprocessing import PreprocessedModel, Standardizer
+from ordinal.preprocessing import PreprocessedModel
 
 ROWS = "size,age,stars,kind\n" + "".join(
     f"{k / 8},{-k},{k % 3},{'ab'[k % 2]}\n" for k in range(200)
@@ -91,17 +90,6 @@ def test_blocks_of_a_file(path):
     assert X.names == ("age", "size")
 
 
-def test_names_of_a_file_reach_the_preprocessor_of_a_fit(tmp_path):
-    X = np.random.default_rng(0).normal(size=(3000, 2))
-    table = pandas.DataFrame(X, columns=["a", "b"]).assign(y=(X[:, 0] > 0) * 1)
-    table.to_csv(tmp_path / "t.csv", index=False)
-    source = data.blocks(tmp_path / "t.csv", target="y")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")  # such as of columns without names
-        model = ordinal.fit_svorim(source, None, basis=20, preprocess=Standardizer)
-    assert model.feature_names == ("a", "b")
-
-
 @pytest.mark.parametrize("piece", [1, 7, 30], indirect=True)
 def test_quoted_line_ends_do_not_part_rows(tmp_path, piece):
     path = tmp_path / "t.csv"
@@ -152,11 +140,12 @@ def test_parquet_errors_have_the_row(tmp_path, piece):
         next(data.blocks(path, target="y").blocks())
 
 
-@pytest.mark.parametrize("content", [b"", b"\n\n", b"a,b\n"])
-def test_an_empty_file(tmp_path, content):
+@pytest.mark.parametrize("content", [b"", b"\n\n", b"y,b\n", b"y\n1\n2\n"])
+def test_a_file_without_rows_or_features(tmp_path, content):
     path = tmp_path / "t.csv"
     path.write_bytes(content)
-    raises(ValueError, r"is empty|no rows", list, data.blocks(path).blocks())
+    said = "has no columns other than 'y'" if b"1" in content else "is empty|no rows"
+    raises(ValueError, said, list, data.blocks(path, target="y").blocks())
 
 
 def test_files_are_closed_with_the_generator(tmp_path, monkeypatch):
@@ -216,13 +205,6 @@ def test_parquet_that_is_packed_or_empty(tmp_path):
     frame[:0].to_parquet(path)
     for read in (read_table, lambda name: list(table_pieces(name))):
         raises(ValueError, r"t\.parquet is empty", read, str(path))
-
-
-def test_a_table_of_labels_alone_has_no_features(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("y\n1\n2\n")
-    with pytest.raises(ValueError, match=r"t\.csv has no columns other than 'y'"):
-        next(data.blocks(path, target="y").blocks())
 
 
 @pytest.mark.parametrize(("given", "error", "message"), [

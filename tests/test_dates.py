@@ -87,17 +87,6 @@ def test_linear_models_are_stated_in_parts():
     assert "visit[weekday]" in inference.drop1(model)["name"].tolist()
 
 
-def test_models_and_tools_take_tables_with_dates():
-    how = TablePreprocessor(dates=["visit"])
-    model = ordinal.fit_svorim(X, Y, preprocess=how)
-    assert_array_equal(loaded(model).predict(X), model.predict(X))
-    assert set(model.explain(X, Y).names) == {"x", "visit"}
-    compared = ordinal.compare(X, Y, methods=["pom"], preprocess=how, cv=3)
-    assert np.isfinite(compared.mean()).all()
-    found = ordinal.select("svorim", X, Y, search={"C": [1.0]}, preprocess=how, cv=3)
-    assert np.isfinite(found.best_score)
-
-
 UNDECLARED = TypeError, r"'visit'.*TablePreprocessor\(dates=\)"
 REFUSED = [
     *((partial(fit, X.assign(visit=column)), error, f"column 'visit' of X .*{message}")

@@ -131,13 +131,3 @@ def test_what_is_kept_of_the_rows_changes_no_bit(monkeypatch):
         monkeypatch.setattr("ordinal.networks.extreme._KEPT", kept)
         models.append(ordinal.companions.fit_elmor(X, y))
     assert solution(models[0]) == solution(models[1])
-
-
-@pytest.mark.parametrize(("options", "message"), [
-    ({"ridge": "gcv"}, "^ridge must be one of 'loo', got 'gcv'$"),
-    ({"ridge": 0.0}, "^ridge must be a positive finite number, got 0.0$"),
-    ({"ridge": None}, "^ridge must be a positive finite number, got None$"),
-    ({"n_hidden": 0}, "^n_hidden must be a positive integer, got 0$"),
-])  # fmt: skip
-def test_arguments_that_make_no_sense_are_refused(options, message):
-    raises(ValueError, message, ordinal.companions.fit_elmor, X60, Y60, **options)

@@ -1,9 +1,9 @@
 """The package inside another one: what it works under, and what it leaves alone.
 
-`grades`, a package that stands in a folder of the test, fits and predicts in threads,
-in a forked and in a spawned process. Its interpreter makes errors of all warnings, its
-numpy raises all floating point errors, it has no home and its folder is not to be
-written to.
+`grades`, a package that stands in a folder of the test, fits and predicts in threads.
+Its interpreter makes errors of all warnings, its numpy raises all floating point
+errors, it has no home and its folder is not to be written to. Children of a fork are
+the subject of test_forks.py.
 """
 
 import os
@@ -45,17 +45,10 @@ def fits(order=1):
     """Predictions of each fit, as bytes; the fits are made in this order."""
     found = [fit(n_threads=2).predict(X).tobytes() for fit in FITS[::order]]
     return found[::order]
-
-
-def tell(queue):
-    queue.put(fits())
 ''',
     "state.py": '''
 """What belongs to the process, and to nobody in it."""
 
-import decimal
-import gc
-import locale
 import logging
 import multiprocessing
 import os
@@ -74,13 +67,11 @@ def state():
     return {
         "errors of numpy": np.geterr(),
         "its handler of errors": np.geterrcall(),
-        "its buffer": np.getbufsize(),
         "its printing": np.get_printoptions(),
         "its random numbers": str(np.random.get_state()),
         "random numbers": random.getstate(),
         "filters of warnings": list(warnings.filters),
         "how warnings are shown": warnings.showwarning,
-        "locale": locale.setlocale(locale.LC_ALL),
         "signals": {s: signal.getsignal(s) for s in signal.valid_signals()},
         "environment": dict(os.environ),
         "folder": os.getcwd(),
@@ -90,10 +81,7 @@ def state():
         "streams": (sys.stdin, sys.stdout, sys.stderr),
         "logging": (list(logging.root.handlers), logging.root.level),
         "start method": multiprocessing.get_start_method(allow_none=True),
-        "decimals": str(decimal.getcontext()),
         "recursion": sys.getrecursionlimit(),
-        "collection": (gc.isenabled(), gc.get_threshold(), gc.get_debug()),
-        "switches": sys.getswitchinterval(),
         "digits": sys.get_int_max_str_digits(),
         "threads of libraries": dict(pools),
     }
@@ -107,11 +95,8 @@ def changes(before, after):
     return [name for name in before if before[name] != after[name]]
 ''',
     "__main__.py": """
-import multiprocessing
-import os
 import sys
 import threading
-import warnings
 
 
 def left_alone():
@@ -153,27 +138,8 @@ def threads():
     assert found == [expected] * 3
 
 
-def process(method):
-    from grades.grader import fits, tell
-
-    expected = fits()
-    context = multiprocessing.get_context(method)
-    queue = context.SimpleQueue()
-    child = context.Process(target=tell, args=(queue,))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # 3.12: threads and fork
-        child.start()
-    while queue.empty():
-        child.join(0.05)
-        assert child.exitcode in (None, 0)
-    assert queue.get() == expected
-    child.join()
-    assert child.exitcode == 0
-
-
 if __name__ == "__main__":
-    what, *how = sys.argv[1:]
-    {"left_alone": left_alone, "threads": threads, "process": process}[what](*how)
+    {"left_alone": left_alone, "threads": threads}[sys.argv[1]]()
     print("done")
 """,
 }
@@ -181,7 +147,7 @@ if __name__ == "__main__":
 
 @pytest.fixture(scope="module")
 def grades(tmp_path_factory):
-    """A function that runs the package with some words."""
+    """A function that runs the package with a word."""
     folder = tmp_path_factory.mktemp("site")
     (folder / "grades").mkdir()
     for name, text in PACKAGE.items():
@@ -190,10 +156,10 @@ def grades(tmp_path_factory):
     bare.mkdir(mode=0o500)
     home = folder / "no-home"
 
-    def run(*words):
+    def run(word):
         places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"), str(home))
         done = subprocess.run(
-            [sys.executable, "-B", "-W", "error", "-m", "grades", *words],
+            [sys.executable, "-B", "-W", "error", "-m", "grades", word],
             cwd=bare, env=os.environ | places | {"PYTHONPATH": str(folder)},
             capture_output=True, text=True, timeout=600,
         )  # fmt: skip
@@ -206,16 +172,10 @@ def grades(tmp_path_factory):
 
 
 @pytest.mark.slow("processes that make twelve fits")
-@pytest.mark.parametrize(
-    "words",
-    [["left_alone"], ["threads"], ["process", "fork"], ["process", "spawn"]],
-    ids=" ".join,
-)
-def test_fits_in_another_package(words, grades):
-    """Leaves alone what belongs to the process; threads and children fit the same."""
-    if "fork" in words and not hasattr(os, "fork"):
-        pytest.skip("no fork on this system")
-    grades(*words)
+@pytest.mark.parametrize("word", ["left_alone", "threads"])
+def test_fits_in_another_package(word, grades):
+    """Leaves alone what belongs to the process; threads fit the same."""
+    grades(word)
 
 
 def use(model, method, X):
