@@ -34,18 +34,6 @@ def whole(**options):
     return fitted(MADE, sample_weight=MADE.weight, offset=MADE.offset, **options)
 
 
-def test_probability_residuals_are_those_of_rms():
-    expected = [
-        -0.0157700309953982, 0.7471706106192187, 0.3054442072569934, 0.8443249486252660,
-        0.6482519607807368, 0.6482519607807368, 0.7262153083566802, 0.7262153083566802,
-    ]  # fmt: skip
-    assert_allclose(fitted(WINE).residuals()[:8], expected, atol=1e-11)
-    made = fitted(MADE).residuals()
-    figures = made.mean(), made.var(ddof=1), made.min(), made.max()
-    expected = 0, 0.299964939013863, -0.907728661893682, 0.957065070904739
-    assert_allclose(figures, expected, atol=1e-9)
-
-
 @links
 def test_residuals_are_what_their_definitions_say(link):
     model = whole(link=link, scale=[1])

@@ -109,16 +109,10 @@ def test_thresholds_that_cross_at_a_row_have_no_value():
     assert loss.value_and_gradient(x)[0] == np.inf
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"nominal": [2], "link": "probit"},
-        {"scale": [0], "link": "loglog"},  # steps to where slopes overflow
-        {"l2": 0.1},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("options", [
+    {}, {"nominal": [2], "link": "probit"}, {"l2": 0.1},
+    {"scale": [0], "link": "loglog"},  # steps to where slopes overflow
+], ids=str)  # fmt: skip
 def test_a_sparse_fit_is_the_dense_one(options):
     X, y = rows(400, 5)
     weight = np.random.default_rng(0).integers(0, 3, y.size)

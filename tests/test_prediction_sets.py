@@ -61,8 +61,7 @@ def left_out(P, y, coverage, **options):
     n, p = len(y), np.empty(len(y))
     for i in range(n):
         rest = np.delete(np.arange(n), i)
-        given_rest = {k: np.asarray(v)[rest] for k, v in options.items()}
-        sets = conformal(Oracle(P.shape[1]), P[rest], y[rest], coverage, **given_rest)
+        sets = conformal(Oracle(P.shape[1]), P[rest], y[rest], coverage, **options)
         p[i] = of_true(sets.p_values(P[[i]]), y[[i]])[0]
     return p
 
@@ -87,12 +86,7 @@ def test_no_more_rows_left_out_than_allowed_are_missed(case, coverage):
 @given(judged_rows(distinct=True))
 def test_by_class_the_same_holds_within_each_class(case):
     P, y = case
-    r = P.shape[1]
-    p = np.empty(len(y))
-    for i in range(len(y)):
-        rest = np.delete(np.arange(len(y)), i)
-        sets = conformal(Oracle(r), P[rest], y[rest], 0.3, by_class=True)
-        p[i] = of_true(sets.p_values(P[[i]]), y[[i]])[0]
+    p = left_out(P, y, 0.3, by_class=True)
     for k in np.unique(y):
         n = np.sum(y == k)
         assert_allclose(np.sort(p[y == k]), np.arange(1, n + 1) / n, rtol=1e-12)

@@ -134,17 +134,6 @@ def test_bins_are_closed_on_the_right(edges, v):
         assert outer[rank - 1] < value <= outer[rank]
 
 
-@given(
-    st.lists(st.floats(-HUGE, HUGE), min_size=2, max_size=40, unique=True), st.data()
-)
-def test_distinct_values_fill_equal_frequency_bins_equally(v, data):
-    n_bins = data.draw(st.integers(2, len(v)))
-    ranks = Binning.equal_frequency(v, n_bins).transform(v)
-    count = np.bincount(ranks, minlength=n_bins + 1)[1:]
-    assert count.size == n_bins
-    assert count.max() - count.min() <= 1
-
-
 @given(vectors, st.integers(2, 8))
 def test_equal_frequency_bins_are_all_used_or_refused(v, n_bins):
     try:
@@ -367,7 +356,6 @@ HOLES = np.array([[1, np.nan, 2], [3, np.nan, 4], [5, np.nan, 6]])
     ([["a", "b"]] * 2, {}, TypeError, "column 0 of X must hold real numbers"),
     (scipy.sparse.csr_array(np.eye(4)), {}, TypeError, "X is sparse"),
     (FULL, {"rank": 3}, ValueError, "rank must be less than 3, .* got 3"),
-    (FULL, {"rank": 0}, ValueError, "rank must be a positive integer, got 0"),
     (FULL, {"rank": 1.5}, ValueError, "rank must be a positive integer, got 1.5"),
     (FULL, {"tol": 0}, ValueError, "tol must be a positive finite number"),
     (FULL, {"max_iter": 0}, ValueError, "max_iter must be a positive integer"),
@@ -375,9 +363,7 @@ HOLES = np.array([[1, np.nan, 2], [3, np.nan, 4], [5, np.nan, 6]])
      r"weight has shape \(4, 3\), expected \(3, 4\) as X"),
     (FULL, {"weight": [[1, 1, 1, 1], [1, 1, 2, 1], [1, 1, 1, 1]]}, ValueError,
      r"weight must be in \[0, 1\], got 2.0 in row 1, column 2"),
-    (FULL, {"weight": -FULL}, ValueError, r"weight must be in \[0, 1\], got -1.0"),
     (FULL, {"weight": FULL * np.nan}, ValueError, "weight must be finite; first"),
-    (FULL, {"weight": [["a"] * 4] * 3}, TypeError, "column 0 of weight must hold"),
 ])  # fmt: skip
 def test_tables_that_cannot_be_filled_are_refused(X, options, error, message):
     raises(error, f"^{message}", impute_low_rank, X, **options)

@@ -12,7 +12,6 @@ from internals import CumulativeLink, Problem, fold_shares
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import optimize, sparse
-from scipy.special import expit
 from strategies import cost_matrices, sample, slow
 
 from ordinal import fit_npsvor, fit_svorex, fit_svorim, fit_tlssvor, kernels
@@ -475,10 +474,6 @@ def fitted(name, **options):
     return ALL[name](X, y + 10, **options)
 
 
-def new_rows(n=300):
-    return 1.5 * sample(n, 4, seed=9)[0]
-
-
 def losses_of_ranks(f):
     """By all hyperplanes, if each row had rank k: |f_k|, and what margins lack."""
     return np.array([
@@ -489,14 +484,6 @@ def losses_of_ranks(f):
         ]
         for row in f
     ])  # fmt: skip
-
-
-@some_fits
-def test_probabilities_are_those_of_the_link(name):
-    model, X = fitted(name), new_rows()
-    f = model.decision_function(X)
-    P = model.predict_proba(X)
-    assert_allclose(P, model.link(f if name in SVOR else losses_of_ranks(f)))
 
 
 @pytest.mark.parametrize("name", [
@@ -523,36 +510,6 @@ def test_the_links_scores_are_of_fits_on_the_other_folds(name):
     # tol is of f; where f is this well known, so are slope and offsets
     assert_allclose(model.link.slope, link.slope, rtol=1e-4)
     assert_allclose(model.link.offsets, link.offsets, atol=1e-4 * (1 + link.slope))
-
-
-def truth(n, seed):
-    """Rows whose ranks follow a cumulative logit model in the first feature."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 2))
-    below = expit(np.array([-2.0, 0.0, 1.5]) - 2.5 * X[:, :1])
-    return X, (rng.random((n, 1)) > below).sum(axis=1)
-
-
-@some_fits
-def test_probabilities_are_calibrated(name):
-    X, y = truth(400, 0)
-    X_new, y_new = truth(10_000, 1)
-    kernel = "linear" if name in SVOR else "rbf"
-    model = FITS[name](X, y, kernel=kernel, probability=True, C=1.0)
-    P = model.predict_proba(X_new)
-    share = np.bincount(y, minlength=4) / y.size
-    loss = -np.log(P[np.arange(y_new.size), y_new]).mean()
-    of_shares = -np.log(share[y_new]).mean()
-    exact = np.diff(
-        expit(np.array([-np.inf, -2.0, 0.0, 1.5, np.inf]) - 2.5 * X_new[:, :1])
-    )
-    best = -np.log(exact[np.arange(y_new.size), y_new]).mean()
-    assert best < loss + 3 * np.log(4) / 100  # no better than the truth, but for chance
-    assert loss < (best + of_shares) / 2
-    assert name not in SVOR or loss < best + 0.03  # the model is the true one
-    actual = np.bincount(y_new, minlength=4) / y_new.size
-    error = np.sqrt(actual * (1 - actual) * (1 / y.size + 1 / y_new.size))
-    assert np.all(np.abs(P.mean(axis=0) - actual) <= 3 * error)
 
 
 @some_fits

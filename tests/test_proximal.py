@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from internals import Monitor, row_features, stratified
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import qp_optimum
 
 import ordinal
 from ordinal._quadratic.losses import Losses, best_thresholds
@@ -208,31 +207,6 @@ def test_the_exact_solver_agrees(method, C):
         assert found.dual <= exact.primal * (1 + slack)
         primal = Dense(Z, y, losses, np.ones(len(y))).primal(found.w, found.b)
         assert_allclose(found.primal, primal, rtol=slack)
-
-
-def machines(rng, n):
-    """(losses, rank) of SVC, of SVR, and of no paper's."""
-    C, value, each = 2.0, rng.normal(size=n), np.arange(n, dtype=np.int32)
-    sign = np.where(rng.random(n) < 0.4, 1, -1)
-    yield svor_losses("svorim", 2, C), (sign > 0).astype(np.int32)
-    yield of_terms(-C, C, -value[:, None] - 0.1, 0.1 - value[:, None]), each
-    yield wild_losses(rng, T=1), rng.integers(0, 3, n).astype(np.int32)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_general_solver_agrees(seed):
-    rng = np.random.default_rng(seed)
-    n = 12
-    Z, weight = rng.normal(size=(n, 3)), rng.integers(1, 4, n) / 2
-    for losses, rank in machines(rng, n):
-        found = fit(sums_of(Z, rank, losses, weight), 1e-8)
-        lo, hi, pn, pp = losses.table[rank, 0].T
-        optimum = -qp_optimum(Z @ Z.T, weight * lo, weight * hi, pn, pp)
-        slack = 1e-7 * max(1, abs(optimum))  # of the general solver
-        assert found.dual - slack <= optimum <= found.primal + slack
-        primal = Dense(Z, rank, losses, weight).primal(found.w, found.b)
-        assert_allclose(found.primal, primal, rtol=1e-10)
-        assert found.primal - found.dual <= 1e-8 * abs(found.primal) + 1e-300
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -294,16 +294,6 @@ def test_nested_is_saved_with_its_searches(tmp_path):
     assert not loaded.scores["mae"].flags.writeable
 
 
-def test_a_file_cannot_hold_a_function(tmp_path):
-    def kernel(A, B):
-        return A @ B.T
-
-    found = select(fit_svorim, X, y, search=Grid(C=[1.0], kernel=[kernel]), cv=2)
-    with pytest.raises(TypeError, match=r"kernel.* a model file holds data only"):
-        found.save(tmp_path / "found.npz")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_fits_of_any_arguments_and_failures():
     grid = Grid(shape=["round", "square"], label=[1, 2, 7, 0])
     found = select(fit_constant, X, y, search=grid, scoring="mze", refit=False)
@@ -326,16 +316,6 @@ def test_fits_of_any_arguments_and_failures():
     assert in_order.tolist() == [0, 5, 5, 0] * 2
     assert table["failed"].tolist() == [0] * 4 + [5] * 4
     assert "20 failed" in repr(found)
-
-
-def test_one_bad_point_of_a_path_spoils_no_other():
-    grid = Grid(C=[1.0, -1.0, 10.0], gamma=[0.5])
-    good = Grid(C=[1.0, 10.0], gamma=[0.5])
-    found = select(fit_svorim, X, y, search=grid)
-    assert {f.point for f in found.failures} == {1}
-    assert "C must be a positive" in found.failures[0].reason
-    expected = select(fit_svorim, X, y, search=good)
-    assert np.sum(found.scores[[0, 2]] != expected.scores) <= 1
 
 
 @given(
@@ -685,12 +665,9 @@ def of_bytes(change):
 
 DAMAGE = {
     "empty": of_bytes(lambda _: b""),
-    "cut short": of_bytes(lambda data: data[:-30]),
     "a letter changed": of_bytes(lambda data: data.replace(b"0", b"1", 1)),
-    "no text": of_bytes(lambda _: bytes(range(256))),
     "nested deeply": of_bytes(lambda _: b"[" * 100_000),
     "a long number": of_bytes(lambda _: b"9" * 5000),
-    "a list": of_bytes(lambda _: b"[]"),
     "too large": lambda path: os.truncate(path, 1 << 40),
     "of another task": lambda path: shutil.copy(
         next(p for p in path.parent.glob("*.json") if p != path), path
@@ -699,15 +676,9 @@ DAMAGE = {
         lambda data: re.sub(rb'"mae": [0-9.]+', b'"mae": 0.001', data)
     ),
     "no outcomes": partial(rewritten, change=lambda c: c.update(outcomes=[])),
-    "outcomes of no list": partial(rewritten, change=lambda c: c.update(outcomes={})),
-    "an outcome too many": partial(
-        rewritten, change=lambda c: c["outcomes"].append(c["outcomes"][0])
-    ),
     "no content": partial(rewritten, change=lambda _: []),
-    "a score of text": outcome(scores={"mae": "0.5"}),
     "a score that is true": outcome(scores={"mae": True}),
     "scores of a list": outcome(scores=[0.5]),
-    "another metric": outcome(scores={"mze": 0.5}),
     "one more metric": outcome(scores={"mae": 0.5, "mze": 0.5}),
     "status 17": outcome(status=17),
     "an unknown status": outcome(status="perfect"),

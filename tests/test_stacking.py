@@ -94,14 +94,6 @@ def test_weights_are_the_best_on_the_simplex(case, scoring):
         assert_allclose(w[0], w[-1], atol=1e-4)
 
 
-def test_of_members_that_agree_all_have_the_same_weight():
-    rng = np.random.default_rng(0)
-    P = np.repeat(rng.dirichlet(np.ones(4), 30)[None], 5, axis=0)
-    for pool in POOLS.values():
-        found = pool(P, rng.integers(0, 4, 30), np.ones(30))
-        assert_allclose(found.weights, 0.2, atol=1e-9)
-
-
 def test_scores_are_those_of_fits_without_the_rows():
     X, y = sample()
     splits = stratified_kfold(y, 3, rng=0)

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import optimize
 from sklearn.svm import NuSVC
 from strategies import raises
 
@@ -36,28 +35,6 @@ def value(f, y, C, weight, a, b):
         if k > 0:
             total += C * v * max(0.0, b[k - 1] - score)
     return total
-
-
-def best_of_direction(f, y, C):
-    """The least value of (S) for the scores f, by linear programming."""
-    T, pairs = y.max(), [(i, k, s) for i, k in enumerate(y) for s in (1, -1)]
-    pairs = [(i, k, s) for i, k, s in pairs if (k < y.max() if s == 1 else k > 0)]
-    # a_1, b_1, a_2, ..., then a slack per pair
-    c = np.concatenate([np.tile([1.0, -1.0], T), np.full(len(pairs), C)])
-    rows, right = [], []
-    for row, (i, k, s) in enumerate(pairs):
-        line = np.zeros(c.size)
-        line[2 * T + row] = -1
-        line[2 * k if s == 1 else 2 * k - 1] = -s
-        rows.append(line)
-        right.append(-s * f[i])
-    for t in range(2 * T - 1):
-        line = np.zeros(c.size)
-        line[t : t + 2] = 1, -1
-        rows.append(line)
-        right.append(0.0)
-    bounds = [(None, None)] * (2 * T) + [(0, None)] * len(pairs)
-    return optimize.linprog(c, np.array(rows), right, bounds=bounds).fun
 
 
 @given(
@@ -120,26 +97,6 @@ def test_the_model_is_optimal(seed, r, above, weighted):
     assert violation / norm <= c.tol * (1 + 1e-6) + 1e-9
     assert_allclose(c.primal, value(f, y, C, weight, a, b), atol=1e-9)
     assert -1e-9 <= c.gap <= c.violation * norm * C * weight.sum() + 1e-9
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_no_direction_of_the_plane_is_better(seed):
-    X, y = overlapping(seed, n=24)
-    C = 0.2
-    model = fit(X, y, C=C, kernel="linear", tol=1e-6)
-
-    def at(angle):
-        return best_of_direction(X @ [np.cos(angle), np.sin(angle)], y, C)
-
-    turns = np.linspace(-np.pi, np.pi, 25)
-    around = min(turns, key=at)
-    found = optimize.minimize_scalar(
-        at, bounds=(around - 0.3, around + 0.3), method="bounded",
-        options={"xatol": 1e-9},
-    )  # fmt: skip
-    assert_allclose(model.convergence.primal, found.fun, atol=1e-6)
-    w = model.coef @ model.support
-    assert_allclose(w, [np.cos(found.x), np.sin(found.x)], atol=1e-3)
 
 
 def test_with_two_ranks_it_is_nu_svc():

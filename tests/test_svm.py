@@ -226,15 +226,6 @@ def test_partitions_count_the_positive_values_of_the_isotonic_regression(drawn):
     assert_array_equal(model.rank_values(f).argmax(axis=1), 2 * beyond + 1)
 
 
-@given(hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.integers(1, 7)),
-                  elements=st.floats(-3, 3, width=16)))  # fmt: skip
-def test_pools_are_the_isotonic_regression(values):
-    out = falling(values)
-    assert (np.diff(out, axis=1) <= 0).all()
-    expected = [isotonic_regression(row, increasing=False) for row in values]
-    assert_allclose(out, expected, atol=1e-14)
-
-
 def test_a_link_of_partitions_is_one_of_each_and_falls():
     rng = np.random.default_rng(0)
     rank = rng.integers(0, 4, 300)

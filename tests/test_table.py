@@ -58,17 +58,12 @@ def test_a_header_and_its_absence(table):
 
 @pytest.mark.parametrize(("content", "has_header"), [
     ("1,2\n", False),
-    ("a,b\n1,2\n", True),
-    ("a,b\nc,d\n", True),
     ("0,1,y\n5,6,7\n", True),  # numbers for names, as data frames have them
-    ("5.1,3.5,low\n4.9,3.0,high\n", False),
     ("x,y,z\n5.1,3.5,low\n", True),
     ("5.1,3.5,low\n", False),
     ("nan,2\n1,2\n", False),
-    (",2\n1,2\n", False),
     ("5.1,low,3\n4.9,,\n", False),
     ("5.1,low,3\n,high,2\n", False),
-    ("5.1,,low\n4.9,3.0,high\n", False),
     ("a,1,low\n4.9,3.0,high\n", True),
     ("RI,Na,Mg\n1,2,3\n", True),  # sodium is not a missing value
 ])  # fmt: skip
@@ -87,7 +82,6 @@ def test_gzip_bom_quotes_blank_lines_and_line_ends(table):
 @pytest.mark.parametrize(("cells", "labels"), [
     ("1,2,10", np.array([1, 2, 10])),
     ("1.0,2,1e1", np.array([1, 2, 10])),
-    ("1,2.5", np.array([1, 2.5])),
     ("9007199254740993,1", np.array([2.0**53, 1])),
     ("low ,2", np.array(["low", "2"])),
 ])  # fmt: skip
@@ -102,9 +96,7 @@ def test_labels_have_the_plainest_type(table, cells, labels):
     ("NA", "column 'b': 'NA' stands for a missing value"),
     ("nan", "column 'b': 'nan' stands for a missing value"),
     ("?", "column 'b': '?' stands for a missing value"),
-    ("3x", "column 'b': '3x' is not a finite number"),
     ("inf", "column 'b': 'inf' is not a finite number"),
-    ("1e999", "column 'b': '1e999' is not a finite number"),
     ("1_000", "column 'b': '1_000' is not a finite number"),
 ])  # fmt: skip
 def test_a_bad_cell_is_named(table, cell, problem):
@@ -136,17 +128,12 @@ def two_of_one_name():
 
 @pytest.mark.parametrize(("content", "message"), [
     ("", "is empty"),
-    ("\n\n", "is empty"),
     ("a,b\n", "header but no rows"),
     ("a,b\n1,2\n1,2,3\n", "line 3 has 3 cells, but line 1 has 2; cells were"),
     ("a,b\n1,2\n1\n", "line 3 has 1 cells"),
     ("a,a\n1,2\n", r"^[^ ]* has two columns 'a' \(columns 1, 2 of 2\): give one"),
-    (
-        two_of_one_name(),
-        r"^[^ ]* has two columns 'a' \(columns .*\): give one of them another name",
-    ),
+    (two_of_one_name(), r"^[^ ]* has two columns 'a' \(columns .*\): give one of them"),
     ("a,,b\n1,2,3\n", "no name for column 2"),
-    (",,b\n1,2,3\n", "no name for column 2"),
     (b"a,b\n\xff\xfe,2\n", "not a readable table"),
     (b"\x1f\x8b\x08\x00broken", "not a readable table"),
     (gzip.compress(b"a,b\n1,2\n" * 99, mtime=0)[:-12], "not a readable table"),
@@ -217,8 +204,6 @@ def as_list(column):
     ("1\n2\n", False),  # where a blank line and a gap are the same
     ("1,2\n", False),
     ("1,2\n\n3,4\n", False),
-    ("1,2\n3\n", False),
-    ("1,2\n3,4,5\n", False),
     ("1,2\r3,4\r", False),
     ('1,"2\n3",4\n', False),
     ('1,a"b"\n3,4\n', False),
@@ -238,7 +223,6 @@ def test_pyarrow_is_given_long_and_regular_text_alone(monkeypatch, text, regular
 
 
 @pytest.mark.parametrize(("separator", "decimal", "text"), [
-    (";", ".", "a;b\n1.5;2\n"),
     (None, ",", "a;b\n1,5;2\n"),
     ("|", ",", 'a|b\n1,5|"2"\n'),
     (None, ".", "a;b\n1.5;2\n"),
@@ -275,9 +259,7 @@ def test_layouts_of_numbers_follow_the_file(table):
 
 
 @pytest.mark.parametrize(("layout", "message"), [
-    ({"separator": "ab"}, "must be one ASCII character"),
     ({"separator": ""}, "must be one ASCII character"),
-    ({"separator": '"'}, "must be one ASCII character"),
     ({"separator": "§"}, "must be one ASCII character"),
     ({"separator": ",", "decimal": ","}, "separator must be one ASCII character"),
     ({"decimal": ";"}, "decimal must be one of"),
@@ -373,7 +355,6 @@ def test_parquet_and_csv_of_one_table_are_one(parquet, tmp_path):
     (["True", "False", "True"], [1, 0, 1]),
     (["TRUE", "false", "NA"], [1, 0, np.nan]),
     (["true", "false", "1"], None),
-    (["true", "yes", "false"], None),
 ])  # fmt: skip
 def test_truth_values_are_numbers_where_all_cells_are(table, cells, numbers):
     t = table("a,b\n" + "".join(f"{cell},{k}\n" for k, cell in enumerate(cells)))
@@ -428,7 +409,6 @@ WORDS = np.array(["u", "v"])
 
 
 @pytest.mark.parametrize(("column", "array"), [
-    (Column(np.array([1.0, 2.0]), None, "whole"), np.array([1, 2])),
     (Column(np.array([1.0, NAN]), None, "whole"), np.array([1.0, NAN])),
     (Column(np.array([1.0, 2.0**53]), None, "whole"), np.array([1, 2**53])),
     (Column(np.array([1.0, 2.0**54]), None, "whole"), np.array([1.0, 2.0**54])),

@@ -166,15 +166,6 @@ def test_linear_combinations_are_those_of_r():
         raises(TypeError, "must map names to factors", wald_test, model, wrong)
 
 
-def test_terms_are_dropped_from_all_parts_of_a_model():
-    """Log-likelihoods of clm of R's ordinal 2022.11-16."""
-    model = ordinal.fit_pom(WINE, RATED, nominal=[1], scale=[0], tol=1e-9)
-    found = drop1(model)
-    assert_array_equal(found["name"], ["none", "x1", "x2"])
-    assert_allclose(found["loglik"], [-86.13248028, -99.6928259, -91.846071], atol=1e-6)
-    assert_array_equal(found["dof"], [0, 2, 4])
-
-
 @pytest.mark.parametrize("kind", ["formula", "ratio", "mixed"])
 def test_dropped_terms_are_fits_without_them(kind):
     pd = pytest.importorskip("pandas")

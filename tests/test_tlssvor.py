@@ -7,9 +7,9 @@ import pytest
 from files import solution
 from hypothesis import example, given
 from hypothesis import strategies as st
-from internals import Problem, drawn, kernel_fit
+from internals import Problem, kernel_fit
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import kernel_matrix, svor_terms, tlssvor_p, tlssvor_psi
+from oracles import kernel_matrix, svor_terms, tlssvor_psi
 from strategies import TlsCase, sample, tlssvor_cases
 
 from ordinal import fit_tlssvor, kernels, load
@@ -79,14 +79,6 @@ def loss(s, u, eta):
     out = np.empty((s.size, 3))
     _truncated_loss.loss(s, u, eta, out)
     return out
-
-
-@given(etas, widths | st.just(np.inf), st.floats(-2, 45))
-def test_p_is_the_papers(eta, width, at):
-    u, s = width * eta, at * eta
-    p, _, _ = loss([s], u, eta)[0]
-    assert_allclose(p, tlssvor_p(s, u, eta), atol=1e-12 * (1 + abs(s)))
-    assert 0 <= p <= u
 
 
 @given(etas, widths | st.just(np.inf), st.floats(-2, 45))
@@ -233,15 +225,6 @@ def test_a_basis_states_the_problem_of_fewer_columns(u, basis, tmp_path):
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("u", [np.inf, 1.5])
-def test_all_rows_as_a_basis_are_the_whole_kernel(u):
-    X, y = sample(80, 3)
-    of_rows = fit_tlssvor(X, y, gamma=0.3, basis=X, u=u)
-    assert solution(of_rows) == solution(fit_tlssvor(X, y, gamma=0.3, u=u))
-    with pytest.raises(ValueError, match="basis must be a count or row numbers with"):
-        fit_tlssvor(RBF(X, X), y, basis=RBF(X, X)[:5], **PRECOMPUTED)
-
-
 @pytest.mark.parametrize("kernel", [kernels.Linear(), kernels.LinearARD([1, 0.3, 2])])
 @pytest.mark.parametrize("u", [np.inf, 1.5])
 def test_unit_vectors_state_the_problem_of_all_rows(kernel, u, monkeypatch):
@@ -310,13 +293,3 @@ def test_refusals_name_the_argument_before_any_work(options, message):
     with pytest.raises(ValueError, match=message):
         fit_tlssvor(X2, [0, 1], **{"kernel": kernel, **options})
     assert calls == []
-
-
-@given(st.integers(1, 90), st.integers(0, 9))
-def test_a_drawn_basis_holds_every_rank_in_its_share(m, seed):
-    y = np.repeat([0, 1, 2], [50, 30, 10])
-    rows = drawn(np.arange(90), y, m, np.random.default_rng(seed))
-    assert rows.size == m
-    assert np.all(np.diff(rows) > 0)
-    share = np.array([50, 30, 10]) * m / 90
-    assert np.all(np.abs(np.bincount(y[rows], minlength=3) - share) < 1)

@@ -310,16 +310,6 @@ def test_scores_that_order_no_ranks_keep_their_unit():
     assert_allclose(falling.in_unit_of(rising, U), U - 4 + 2.5)
 
 
-def test_words_and_gaps_have_probabilities():
-    age, colour, size, y = frame_columns()
-    frame = pd.DataFrame({"age": age, "colour": colour, "size": size})
-    options = {"categorical": ["colour"], "monotone": {"size": 1}}
-    model = fit_xofm(frame, y, probability=True, early_stopping=0.2, **options)
-    P = model.predict_proba(frame)
-    assert (P.argmax(axis=1) == y).mean() > 0.9
-    assert model.link.slope > 0
-
-
 def frame_columns():
     rng = np.random.default_rng(4)
     n = 120
@@ -362,16 +352,6 @@ def test_missing_values_and_categories_are_pieces_of_their_own():
     assert_array_equal(ordered.categories[1], ["red", "green", "blue"])
     # words are categories without a word
     assert_array_equal(fit_xofm(rows, y).categories[1], ["blue", "green", "red"])
-
-
-@pytest.mark.parametrize(
-    "column", [np.zeros(40), np.full(40, np.nan), np.full(40, 1e300)]
-)
-def test_a_column_that_says_nothing_is_no_trouble(column):
-    X, y = sample(40, 3)
-    model = fit_xofm(np.column_stack([X, column]), y)
-    assert_allclose(model.importance().values[3], 0)
-    assert np.isfinite(model.decision_function(np.full((1, 4), np.nan))).all()
 
 
 @given(xofm_cases())
@@ -554,15 +534,12 @@ def test_a_rate_that_is_too_large_is_reported():
     ({"n_intervals": [0]}, r"n_intervals\[0\] must be"),
     ({"n_intervals": [1, 2]}, "n_intervals has 2 entries"),
     ({"n_epochs": 3}, "n_epochs is for solver='sgd' or 'algorithm1' only"),
-    ({"learning_rate": 1}, "learning_rate is for solver='sgd'"),
-    ({"batch_size": 1}, "batch_size is for solver='sgd' only"),
     ({"solver": "algorithm1", "batch_size": 1}, "batch_size is for solver='sgd'"),
     ({"solver": "sgd", "max_iter": 3}, "max_iter is for solver='lbfgs' only"),
     ({"early_stopping": 1.0}, "early_stopping must be a share"),
     ({"early_stopping": True}, "early_stopping must be a share"),
     ({"early_stopping": 0.2}, "early_stopping=0.2 must hold out"),
     ({"monotone": [2]}, "monotone of 'x1' must be -1, 0 or 1"),
-    ({"monotone": [True]}, "monotone of 'x1' must be"),
     ({"monotone": [1, 1]}, "monotone must name features or"),
     ({"monotone": {"age": 1}}, "monotone names 'age'"),
     ({"monotone": [1], "categorical": [0]}, "'x1', whose categories have no order"),
@@ -596,16 +573,10 @@ def genuine():
 @pytest.mark.parametrize(("field", "edit", "message"), [
     ("u", lambda a: np.full_like(a, LARGEST), "make scores beyond double"),
     ("V", lambda a: np.full_like(a, 1e160), "make scores beyond double"),
-    ("node_mass", lambda a: np.full_like(a, LARGEST), "node_mass must sum to 1"),
     ("node_mass", lambda a: 2 * a, "node_mass must sum to 1 for each feature"),
     ("node_mass", lambda a: -a, "XofmModel.node_mass must be >= 0"),
     ("node_between", lambda a: a + 1, "node_between must be at most node_mass"),
     ("node_between", lambda a: a[:-1], "makes N"),
-    (
-        "histogram.0",
-        lambda a: np.full_like(a, LARGEST),
-        "histogram must hold shares",
-    ),
     ("histogram.0", lambda a: a + 1, "histogram must hold shares"),
     ("histogram.0", lambda a: a[:0], "histogram must hold shares"),
     ("scores", lambda a: a[::-1], "scores must not fall within a rank"),
@@ -613,13 +584,11 @@ def genuine():
     ("mass", lambda a: a[::-1], "mass must not fall within a rank"),
     ("mass", lambda a: a * 1e300, "mass must be at most the number of rows"),
     ("start", lambda a: a + 1, "start must divide the scores"),
-    ("start", lambda a: np.where(a > 0, a[-1], 0), "start must divide the scores"),
     ("start", lambda a: a[::-1], "XofmModel.start must not fall"),
     ("first", lambda a: a + 1, "first must count the pieces"),
     ("monotone", lambda a: a + 2, "XofmModel.monotone must be -1, 0 or 1"),
     ("breakpoints.0", lambda a: a[::-1], r"breakpoints\[0\] must increase"),
     ("breakpoints.0", lambda a: a[:0], "breakpoints are for the features of num"),
-    ("breakpoints.0", lambda a: a[:-1], "first must count the pieces"),
     ("breakpoints.0", lambda a: LARGEST * np.linspace(-1, 1, a.size), "span"),
 ])  # fmt: skip
 def test_a_model_file_that_makes_no_model_is_refused(
@@ -701,13 +670,3 @@ def test_algorithm_1_takes_the_steps_of_the_paper(steps, within):
     )
     assert_allclose(model.u[own], u, rtol=1e-9, atol=1e-12)
     assert_allclose(model.V[own], V, rtol=1e-9, atol=1e-12)
-
-
-def test_algorithm_1_ends_as_asked_and_penalises_like_half_of_the_problem():
-    X, y = sample(60, 3, noise=0.3)
-    options = {"solver": "algorithm1", "n_factors": 0, "tol": 1e-12, "n_threads": 1}
-    model = fit_xofm(X, y, l2_main=0.02, learning_rate=1e-4, n_epochs=400, **options)
-    assert model.convergence.status is Status.N_STEPS
-    best = fit_xofm(X, y, n_factors=0, l2_main=0.01, tol=1e-8)
-    assert_allclose(model.convergence.primal, best.convergence.primal, rtol=1e-3)
-    assert_allclose(model.u, best.u, atol=0.02)
