@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from internals import RowFeatures, RowsOnBasis, folds
+from internals import RowFeatures, RowsOnBasis
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import sample, slow
 
@@ -86,26 +86,6 @@ def test_a_row_of_weight_two_is_the_row_written_twice(fit):
     b = fit(X[twice], y[twice], gamma=0.3, basis=numbers)
     gaps = a.convergence.gap + b.convergence.gap
     assert abs(a.convergence.primal - b.convergence.primal) <= gaps
-
-
-@pytest.fixture
-def done(monkeypatch):
-    """Pairs of records that were compared after a fold of a link."""
-    seen, worse = [], folds.worse
-    monkeypatch.setattr(folds, "worse", lambda *of: (seen.append(of), worse(*of))[1])
-    return seen
-
-
-@each_fit
-def test_one_fold_is_left_out_for_probabilities(fit, done):
-    X, y = sample(400, 3, noise=1.0)
-    model = fit(X, y, basis=20, probability=True)
-    assert len(done) == 1
-    P = model.predict_proba(X)
-    assert_allclose(P.sum(axis=1), 1)
-    # those of five folds are near
-    five = fit(X, y, probability=True).predict_proba(X)
-    assert np.abs(P - five).mean() < 0.1
 
 
 @each_svor

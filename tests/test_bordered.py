@@ -9,10 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from internals import Monitor
 from numpy.testing import assert_allclose
-from scipy.sparse import csr_array
 
-import ordinal
-from ordinal._cumulative import likelihood
 from ordinal._cumulative.fitting import newton
 from ordinal._cumulative.likelihood import Bordered, Factor, Point
 
@@ -103,29 +100,3 @@ def test_no_step_is_made_of_rounding(spare):
     start = np.array([1.0, -1.0])
     newton(loss, start, 1, Monitor("descent", 1e-6))
     assert 0.8 < np.abs(loss.asked[1] - start).max() < 10.001
-
-
-@pytest.mark.slow("profiles of fits, 14 in all")
-@pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
-@pytest.mark.parametrize(("kind", "options"), [
-    ("dense", {}), ("sparse", {"nominal": [0]}), ("dense", {"scale": [1]}),
-    ("sparse", {"nominal": [0, 2], "scale": [1]}), ("dense", {"link": "cauchit"}),
-    ("sparse", {"l2": 0.1}), ("dense", {"robust": True}),
-])  # fmt: skip
-def test_fits_by_blocks_of_thresholds_are_those_without(monkeypatch, kind, options):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3))
-    y = np.digitize(X @ [1, -1, 0] + rng.logistic(size=200), [-3, -1, 0, 0.5, 2])
-    X = csr_array(X) if kind == "sparse" else X
-    whole = ordinal.fit_pom(X, y, **options)
-    monkeypatch.setattr(likelihood, "CHAIN", 0)
-    blocks = ordinal.fit_pom(X, y, **options)
-    assert_allclose(blocks.parameters, whole.parameters, rtol=1e-6, atol=1e-8)
-    if "l2" in options:
-        assert blocks.covariance is None
-        return
-    size = np.abs(whole.covariance).max()
-    assert_allclose(blocks.covariance, whole.covariance, rtol=0, atol=1e-6 * size)
-    if "robust" not in options:
-        ends = [m.confint(method="profile")["upper"] for m in (whole, blocks)]
-        assert_allclose(*ends, rtol=1e-5)

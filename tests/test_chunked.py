@@ -168,18 +168,13 @@ def run(*args):
 
 
 def test_the_command_streams_large_files(table, tmp_path, monkeypatch, capsys):
+    """Without being asked to; what it fits is checked in test_methods_chunks.py."""
     options = ["--method", "svorim", "--set", "basis=20", "gamma=0.3", "tol=0.01"]
     monkeypatch.setattr(ordinal._command.data, "_LARGE", 1000)
     assert run("fit", table, "--out", tmp_path / "m.npz", *options) == 0
     out = capsys.readouterr().out
     assert "t.csv, read in chunks, with the ranks of 'y': converged in" in out
-    model = ordinal.load(tmp_path / "m.npz")
-    source = ordinal.data.blocks(table, target="y")
-    options = {"basis": 20, "gamma": 0.3, "tol": 0.01, "preprocess": Standardizer}
-    same = PreprocessedModel.fit(ordinal.fit_svorim, source, None, **options)
-    assert solution(model.model) == solution(same.model)
-    assert model.feature_names == ("a", "b", "c", "d")
-    out = tmp_path / "p.parquet"
+    model, out = ordinal.load(tmp_path / "m.npz"), tmp_path / "p.parquet"
     assert run("predict", tmp_path / "m.npz", table, "--out", out) == 0
     labels = np.concatenate(list(ordinal.data.predictions(model, table)))
     np.testing.assert_array_equal(pandas.read_parquet(out)["prediction"], labels)

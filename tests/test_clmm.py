@@ -495,40 +495,18 @@ def test_profile_intervals_of_a_deviation(exact):
     assert_allclose(tidy["upper"][-2:], table["upper"])
 
 
-@pytest.mark.slow("a general solver per end")
-def test_profile_ends_lie_z_squared_below_the_optimum():
-    optimize = pytest.importorskip("scipy.optimize")
+def test_profiles_of_a_slope_do_not_depend_on_the_origin_of_its_column():
+    """Its deviation is that of a row of the factor, which moves with the origin."""
     x, y, groups = grouped()
-    group = groups["g"]
-    fit = {"groups": {"g": group}, "slopes": {"g": [0]}, **LAPLACE}
-    model = ordinal.fit_clmm(x, y, **fit)
-    assert not model.is_singular
-    ends = model.confint_deviations()
-    found = model.confint(method="profile")
-    design = Design(
-        x, *(np.array(c, dtype=np.int64) for c in ([0], [], [])), None,
-        y.astype(np.int32), np.ones(len(y)), float(len(y)), structure_of("flexible", 2),
-        np.zeros(1), np.ones(1),
-    )  # fmt: skip
-    effects = np.column_stack([np.ones(len(y)), x])
-    loss = MixedLikelihood(design, "logit", [RandomTerm(group, 20, effects, TRIANGLE)])
-    start = np.concatenate([model.parameters, model.random[0].factor[TRIANGLE]])
-    held = {
-        "sd 0": (lambda v: abs(v[3]), ends["lower"][0]),
-        "sd 1": (lambda v: np.hypot(v[4], v[5]), ends["lower"][1]),
-        "sd 1, upper": (lambda v: np.hypot(v[4], v[5]), ends["upper"][1]),
-        "coefficient": (lambda v: v[2], found["upper"][0]),
-    }
-    for name, (function, end) in held.items():
-        constraint = {"type": "eq", "fun": lambda v, f=function, c=end: f(v) - c}
-        result = optimize.minimize(
-            loss.value_and_gradient, start, jac=True, method="SLSQP",
-            constraints=[constraint], options={"ftol": 1e-12, "maxiter": 300},
-        )  # fmt: skip
-        drop = 2 * (result.fun + model.loglik)
-        assert_allclose(drop, 3.841459, rtol=1e-5, err_msg=name)
-    scaled = ordinal.fit_clmm(1e3 * x, y, **fit).confint_deviations()
-    assert_allclose(scaled["upper"], ends["upper"] * [1, 1e-3], rtol=1e-5)
+    fit = {"groups": {"g": groups["g"]}, "slopes": {"g": [0]}, "tol": 1e-9, **LAPLACE}
+    one, other = (ordinal.fit_clmm(column, y, **fit) for column in (x, 1e3 * (x + 2)))
+    assert not one.is_singular
+    for side in ("lower", "upper"):
+        ends, others = (m.confint_deviations()[side] for m in (one, other))
+        assert_allclose(1e3 * others[1], ends[1], rtol=1e-4)
+        assert abs(others[0] - ends[0]) > 0.1
+        ends, others = (m.confint(method="profile")[side] for m in (one, other))
+        assert_allclose(1e3 * others, ends, rtol=1e-4)
 
 
 def nested_without_schools(seed=3):

@@ -202,8 +202,6 @@ def test_every_comparison_is_won_drawn_or_lost(data, k, n_sets):
     (lambda: friedman([[1], [2]]), ValueError, r"2 columns .* got shape \(2, 1\)"),
     (lambda: friedman([[1, 2], [np.inf, 1]]), ValueError, "inf in row 1"),
     (lambda: friedman(np.eye(2), alpha=0), ValueError, "alpha .* got 0"),
-    (lambda: friedman(np.eye(2), alpha=np.nan), ValueError, "alpha .* got nan"),
-    (lambda: friedman(np.eye(2), alpha="5%"), ValueError, "alpha .* got '5%'"),
     (lambda: win_draw_loss([np.eye(2)], alpha=1), ValueError, "alpha .* got 1"),
 ])  # fmt: skip
 def test_bad_input(call, error, message):

@@ -1,68 +1,27 @@
-"""The covariance of a Gaussian process and its factors, against explicit inverses."""
+"""The covariance of a Gaussian process and its factors, against explicit inverses.
+
+That on a basis is held by gradients and the FITC approximation in test_gpor.py.
+"""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import fitc, slope, symmetric
+from oracles import symmetric
 
-from ordinal import kernels
-from ordinal._numerics.rows import strips
-from ordinal._rows import rows as row_chunks
 from ordinal.gpor import covariance
-from ordinal.gpor.covariance import Dense, LowRank, Tile
+from ordinal.gpor.covariance import Dense
 
 seeds = st.integers(0, 2**32 - 1)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def small_chunks():
-    """A dozen rows make several chunks, and several tiles of each."""
+def small_strips():
+    """A dozen rows make several strips."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(covariance, "CHUNK", 4)
-        patch.setattr(row_chunks, "CHUNK", 4)
-        patch.setattr(covariance, "ROWS", 3)
         patch.setattr(covariance, "_FEW", 3)
         yield
-
-
-class Given:
-    """Kernel values, k(x, x), and directions in which the values change."""
-
-    concurrent = True
-
-    def __init__(self, K_nm, K_mm, diagonal, along=None):
-        self.K_nm, self.K_mm, self.shape = K_nm, K_mm, K_nm.shape
-        self.on_diagonal, self.along, self.c = diagonal, along, np.zeros(len(K_nm))
-        self.size = 0.0
-
-    def chunks(self, start=0):
-        return row_chunks.chunks(self.K_nm, start)
-
-    def tiles(self, chunk):
-        for rows in strips(chunk[0].stop, 3, chunk[0].start):
-            yield Tile(rows, self.K_nm[rows], self.K_nm[rows])
-
-    def diagonal(self, tile):
-        return self.on_diagonal[tile.rows]
-
-    def slopes(self, tile, G, c):
-        self.c[tile.rows] = c
-        self.size += np.abs(G).sum() + np.abs(c).sum()
-        if self.along is None:
-            return np.zeros(1)
-        by_K, _, by_diagonal = self.along
-        return np.array([np.vdot(G, by_K[tile.rows]) + c @ by_diagonal[tile.rows]])
-
-    def slopes_of_basis(self, G):
-        self.size += np.abs(G).sum()
-        return np.array([0.0 if self.along is None else np.vdot(G, self.along[1])])
-
-
-def mb_of(rows, m):
-    """Memory for the features of so many rows."""
-    return 8e-6 * m * rows
 
 
 @st.composite
@@ -81,20 +40,6 @@ def covariances(draw, max_n=12):
     F = F[rng.integers(0, n, n)]
     F[rng.random(n) < 0.2] = 0
     return F @ F.T, draw(precisions(n)), rng
-
-
-@st.composite
-def low_ranks(draw, max_n=12):
-    """(LowRank, its values, K, columns, W, rng) of a kernel matrix and some of its
-    columns; features of all rows are kept, or of some or none."""
-    n = draw(st.integers(1, max_n))
-    rng = np.random.default_rng(draw(seeds))
-    K = kernels.RBF(0.7)(*2 * [rng.normal(size=(n, 3))])
-    columns = rng.permutation(n)[: draw(st.integers(1, n))]
-    values = Given(K[:, columns], K[np.ix_(columns, columns)], np.diagonal(K))
-    kept = draw(st.sampled_from([0, 4, 9, n]))
-    cov = LowRank(values, mb_of(kept, columns.size), draw(st.sampled_from([1, 2])))
-    return cov, values, K, columns, draw(precisions(n)), rng
 
 
 def explicit(Sigma, W):
@@ -185,51 +130,3 @@ def test_a_small_precision_keeps_the_digits_of_the_variance():
     # to first order in W
     expected = np.diagonal(Sigma) - np.einsum("ij,j,ij->i", Sigma, W, Sigma)
     assert_allclose(A, expected, rtol=1e-13)
-
-
-@given(low_ranks())
-def test_low_rank(case):
-    cov, _, K, columns, W, rng = case
-    Q, rest = fitc(K, columns)
-    assert_allclose(cov.extra_variance, np.maximum(rest, 0), atol=1e-7)
-    assert np.all(cov.extra_variance >= 0)
-    Sigma = np.column_stack([cov.matvec(unit) for unit in np.eye(len(K))])
-    assert_allclose(Sigma, Q, atol=1e-7)
-    A, _, close = assert_is_of(cov, Sigma, W, rng)
-    a = rng.normal(size=len(W))
-    coef, root = cov.predictor(a)
-    assert_allclose(K[:, columns] @ coef, Sigma @ a, atol=1e-6 * (1 + np.abs(a).sum()))
-    var = np.diagonal(Sigma) - ((root @ K[columns]) ** 2).sum(axis=0)
-    assert_allclose(var, np.diagonal(A), atol=1e-6 + close["atol"])
-
-
-@given(low_ranks(max_n=8))
-def test_low_rank_sensitivity_agrees_with_differences(case):
-    """1/2 a'dSigma a - 1/2 tr(R dSigma) + u'dSigma a + c'd rest, by differences of
-    1/2 a'Sigma a - 1/2 ln |I + W Sigma| + u'Sigma a + c'rest."""
-    cov, values, K, columns, W, rng = case
-    K_nm, K_mm = K[:, columns], K[np.ix_(columns, columns)]
-    n, m = K_nm.shape
-    if np.linalg.cond(K_mm) > 1e6:
-        return
-    a, u, c = rng.normal(size=(3, n))
-    c[cov.extra_variance < 1e-6] = 0  # of inducing rows, which cannot have less
-    cov.posterior(u, W)
-    G, S, step = rng.normal(size=(n, m)), rng.normal(size=(m, m)), rng.normal(size=n)
-    S = S + S.T
-    values.along = G, S, step
-
-    def value(t):
-        nm, mm = K_nm + t * G, K_mm + t * S
-        Sigma = nm @ np.linalg.solve(mm, nm.T)
-        log_det = np.linalg.slogdet(np.eye(n) + W[:, None] * Sigma)[1]
-        rest = np.diagonal(K) + t * step - np.diagonal(Sigma)
-        return 0.5 * a @ Sigma @ a - 0.5 * log_det + u @ Sigma @ a + c @ rest
-
-    h = 1e-4 * np.linalg.eigvalsh(K_mm)[0]
-    expected = slope(value, h)
-    (got,) = cov.slopes(a, u, c)
-    assert_array_equal(values.c, c)
-    size = values.size
-    allowed = 1e-6 * size + 1e-13 * (abs(value(0)) + size) / h
-    assert abs(got - expected) <= allowed

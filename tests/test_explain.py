@@ -272,7 +272,7 @@ def test_importances_are_drawn():
     raises(TypeError, "explanation must be", ordinal.plot.importance, 3)
 
 
-def test_markup_in_names_is_escaped(evil):
+def test_what_notebooks_show_has_its_words_and_no_markup_of_names(evil):
     frame, labels, classes, model = evil
     options = {"classes": classes}
     search = {"C": [1.0, 2.0]}
@@ -281,13 +281,27 @@ def test_markup_in_names_is_escaped(evil):
     compared = ordinal.compare(frame, labels, methods=methods, cv=2, **options)
     explained = model.explain(frame)
     shown = {
-        "model": model, "selection": found, "comparison": compared,
-        "explanation": explained, "table": explained.table(),
-        "convergence": model.convergence,
+        "Model": model, "2 folds": found, "MAE": compared,
+        "permutation": explained, "importance": explained.table(),
+        "converged": model.convergence,
     }  # fmt: skip
-    for made in shown.values():
+    table, grid = frame, np.random.default_rng(0).normal(size=(8, 3))
+    smaller, larger = (ordinal.fit_pom(of, y) for of in (table[["b", "c"]], table))
+    shown |= {
+        "chi2": ordinal.inference.lr_test(smaller, larger),
+        "p_value": ordinal.comparison.wilcoxon(grid[:, 0], grid[:, 1]),
+        "critical_difference": ordinal.comparison.friedman(grid),
+        "draw": ordinal.comparison.win_draw_loss([grid]),
+        "dev_ratio": ordinal.fit_pom_path(table, y, n_lambdas=5),
+        "search": ordinal.model_selection.nested("pom", table, y, outer=2, cv=2),
+        "&lt;b&gt;": larger.summary(),
+        "value": ordinal.fit_xofm(table, y).importance(),
+        "coverage": ordinal.conformal(larger, table, y).evaluate(table, y),
+    }
+    for word, made in shown.items():
         html = made._repr_html_()
         Checked(html)
+        assert word in html
         assert EVIL not in html
         assert "<i>" not in html
     assert EVIL in "".join(Checked(explained._repr_html_()).words)
@@ -324,28 +338,6 @@ def test_labels_on_the_line_of_thresholds_are_cut_to_their_intervals():
     assert all(a[1] <= b[0] for a, b in pairwise(ends))
     wide = html_thresholds(np.array([-2.0, 0.0, 0.1]), labels)
     assert "indep" not in wide  # no room for three letters
-
-
-def test_results_of_tests_and_paths_are_shown():
-    grid = np.random.default_rng(0).normal(size=(8, 3))
-    table = pd.DataFrame(X, columns=[EVIL, "b", "c"])
-    smaller, larger = (ordinal.fit_pom(of, y) for of in (table[["b", "c"]], table))
-    shown = {
-        "chi2": ordinal.inference.lr_test(smaller, larger),
-        "p_value": ordinal.comparison.wilcoxon(grid[:, 0], grid[:, 1]),
-        "critical_difference": ordinal.comparison.friedman(grid),
-        "draw": ordinal.comparison.win_draw_loss([grid]),
-        "dev_ratio": ordinal.fit_pom_path(table, y, n_lambdas=5),
-        "search": ordinal.model_selection.nested("pom", table, y, outer=2, cv=2),
-        "&lt;b&gt;": larger.summary(),
-        "value": ordinal.fit_xofm(table, y).importance(),
-        "coverage": ordinal.conformal(larger, table, y).evaluate(table, y),
-    }
-    for word, made in shown.items():
-        html = made._repr_html_()
-        Checked(html)
-        assert word in html
-        assert EVIL not in html
 
 
 def test_importances_are_sorted_as_a_table():

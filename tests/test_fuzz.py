@@ -74,22 +74,6 @@ def test_files_are_refused_or_the_same_or_good(fuzz, tmp_path, monkeypatch):
     assert {outcome.kind for outcome in outcomes} == {"ok", "ValueError"}
 
 
-# Numbers in place of one entry or of all, and other changes that keep dtype and shape.
-NUMBERS = [0.0, 5e-324, 1e8, 1e308, -1.0, -1e308, np.inf, -np.inf, np.nan]
-WAYS = [
-    *(lambda a, v=v: np.full_like(a, v) for v in NUMBERS),
-    *(lambda a, f=f: (f * a).astype(a.dtype) for f in (-1, 1e-300, 1e8, 1e300)),
-    lambda a: a[::-1],
-    lambda a: np.roll(a, 1),
-    lambda a: np.sort(a, axis=None).reshape(a.shape),
-    lambda a: np.sort(a, axis=None)[::-1].reshape(a.shape),
-    lambda a: np.random.default_rng(0).permutation(a.ravel()).reshape(a.shape),
-    lambda a: ~a if a.dtype.kind == "b" else a + 1,
-]
-VALUES = [
-    None, True, -1.0, 0, 1, 2, 3, 5e-324, 1e308, np.inf, np.nan, 2**40, "x1",
-    "logit", "probit", "cloglog", "symmetric", "svc", "one_vs_all", "ordered", "ep",
-]  # fmt: skip
 FORGED = [
     "npsvor", "svorim", "svc", "svr", "svmop", "opbe", "kdlor", "tlssvor",
     "gpor", "pom", "pom words", "lat", "cnnor", "elmor", "nnor", "nnpom", "ofmhs",
@@ -101,20 +85,26 @@ FORGED = [
 @pytest.mark.parametrize("name", FORGED)
 @pytest.mark.filterwarnings("ignore")
 def test_no_field_makes_probabilities_that_are_none(fuzz, name):
-    saved = fuzz("saved")
+    saved, files = fuzz("saved"), fuzz("families.files")
+    values, numbers, ways = (
+        [eval(text, vars(saved) | {"np": np}) for text in texts]
+        for texts in (files.VALUES, files.NUMBERS, files.WAYS)
+    )
+    ways += [lambda a, v=v: np.full_like(a, v) for v in numbers]
+    ways += [saved.entry(i, v) for i in (0.0, 0.999999) for v in numbers]
     header, arrays = saved.members(name)
     n_leaves = sum(
         not isinstance(holder[key], dict | list) for holder, key in saved.places(header)
     )
-    last = 0.999999
-    at = [saved.entry(i, v) for i in (0.0, last) for v in NUMBERS]
     changes = [
-        *(saved.array(i, way) for i in range(len(arrays)) for way in (*WAYS, *at)),
-        *(saved.leaf(i, value) for i in range(n_leaves) for value in VALUES),
+        *(saved.array(i, way) for i in range(len(arrays)) for way in ways),
+        *(saved.leaf(i, value) for i in range(n_leaves) for value in values),
     ]
-    # The fuzzer draws the others. 5 divides neither 37 ways nor 21 values, so that
-    # other ones meet each field.
-    changes, good = changes[::5], 0
+    # The fuzzer draws the others. Other ones meet each field, as long as 17 does not
+    # divide the number of ways or of values.
+    changes, good = changes[::17], 0
+    assert len(ways) % 17
+    assert len(values) % 17
     for change in changes:
         try:
             good += saved.forged_probabilities(name, change)

@@ -123,7 +123,6 @@ def test_the_gradient_agrees_with_central_differences(inference, decades, data):
 
 
 @every_inference
-@few
 @given(case=gpor_cases(distinct=True), basis=st.integers(1, 6))
 def test_the_gradient_with_inducing_rows_agrees(inference, case, basis):
     search = search_of(case, inference, basis=basis)
