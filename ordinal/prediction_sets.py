@@ -84,7 +84,13 @@ from ._input.warning import each_warning_once
 from ._model.column_names import innermost, named, with_names
 from ._model.explanation import Named
 from ._model.grouping import group_numbers
-from ._model.labelled import Labelled, MissingLabels, counted, with_origin
+from ._model.labelled import (
+    Labelled,
+    MissingLabels,
+    counted,
+    numbered_as_caller,
+    with_origin,
+)
 from ._model.model import Model
 from ._model.preparation import shared_arguments
 from ._model.printing import Table
@@ -514,7 +520,9 @@ def cross_conformal(
     given = shared_arguments(RowArguments, locals())
     fit = resolve_fit(fit)
     y = known_labels("cross_conformal", y)
-    work = Work.from_arguments(fit, X, y, scorers_of("mae", None), options, **given)
+    scorers = scorers_of("mae", None)
+    with numbered_as_caller(labelled.keep):
+        work = Work.from_arguments(fit, X, y, scorers, options, **given)
     rank = work.data.rank
     rows, folds = np.arange(rank.size), partial(drawn_folds, rng=resolve_rng(rng))
     splits = splits_of(cv, "cv", rows, work.data, folds)

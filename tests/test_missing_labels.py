@@ -283,3 +283,31 @@ def test_what_numbers_rows_or_stays_elsewhere_is_refused(tmp_path):
             ValueError, match=r"y_true .*row 0: drop the rows without a label$"
         ):
             metrics.mae(true, true, **({} if true is Y else {"labels": NAMES}))
+
+
+def test_messages_number_the_rows_of_the_caller():
+    """Whatever rows were left out before."""
+    bad, weight, lacking = X.copy(), WEIGHT.copy(), X.copy()
+    bad[40, 1], weight[40], lacking[GONE, 0] = np.inf, -1.0, np.nan
+    drop, beside = {"missing_labels": "drop"}, {"sample_weight": weight}
+    for call in (
+        fit_svorim,
+        fit_pom,
+        partial(ordinal.select, "svorim"),
+        partial(ordinal.compare, methods=["pom"]),
+        partial(ordinal.cross_conformal, "pom"),
+    ):
+        raises(ValueError, "row is 40", call, bad, Y, **drop)
+    raises(ValueError, "row 40", SVORIM(**drop).fit, X, Y, **beside)
+    for given in (beside, {"offset": np.where(np.arange(60) == 40, np.inf, 0.0)}):
+        raises(ValueError, "row 40", fit_pom, lacking, RANK, missing="drop", **given)
+    few = {"search": {"C": [1.0]}, "outer": 1, "test_size": 56, "cv": 5}
+    raises(
+        ValueError,
+        r"cv within outer\[0\] .* rows, 4,",
+        nested,
+        "svorim",
+        X,
+        RANK,
+        **few,
+    )

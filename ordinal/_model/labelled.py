@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial, wraps
 from importlib.util import find_spec
@@ -35,6 +36,8 @@ MissingLabels = Literal["error", "drop"]
 BY_ROW = ("sample_weight", "groups", "offset", "cluster", "group_weight")
 
 _INTERVAL = re.compile(r"([(\[])(.*), (.*)([)\]])")
+_ROW = re.compile(r"(\brow (?:is )?)(\d+)")
+_OTHER_ROWS = re.compile("basis|every row of cost")
 _CLOSED = {"(]": "right", "[)": "left", "[]": "both", "()": "neither"}
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 _T = TypeVar("_T")
@@ -134,6 +137,32 @@ class Labelled:
         return cls(table, kept_rows(y, keep), by_row, keep)
 
 
+def number_as_caller(error: Exception, keep: np.ndarray | None) -> None:
+    """Replace numbers among the rows to keep, in the message of an error, by those of
+    the caller; messages about rows of a basis or of a cost matrix stay.
+    """
+    text = error.args[0] if len(error.args) == 1 else None
+    if keep is None or not isinstance(text, str) or _OTHER_ROWS.match(text):
+        return
+    numbers = np.flatnonzero(keep).tolist()
+
+    def replaced(found: re.Match[str]) -> str:
+        row = int(found[2])
+        return f"{found[1]}{numbers[row] if row < len(numbers) else row}"
+
+    error.args = (_ROW.sub(replaced, text),)
+
+
+@contextmanager
+def numbered_as_caller(keep: np.ndarray | None) -> Iterator[None]:
+    """Let errors of this context number rows as `number_as_caller` does."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        number_as_caller(error, keep)
+        raise
+
+
 class LabelledBlocks:
     """Source of the rows of another source that have a label.
 
@@ -182,7 +211,12 @@ def with_missing_labels(fit: _Fit) -> _Fit:
         by_row = {name: every.pop(name) for name in BY_ROW if name in every}
         rows = Labelled.from_arguments(missing_labels, X, y, every, **by_row)
         inner = every | {k: rows.renumbered(v) for k, v in every.items() if k == "cv"}
-        made, given = fit(rows.X, rows.y, **rows.by_row, **inner), by_row | every
+        try:
+            made = fit(rows.X, rows.y, **rows.by_row, **inner)
+        except (TypeError, ValueError) as error:
+            number_as_caller(error, rows.keep)
+            raise
+        given = by_row | every
         if missing_labels != "error":
             given["missing_labels"] = missing_labels
             made = counted(made, rows)

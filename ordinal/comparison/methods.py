@@ -29,7 +29,13 @@ from .._input.types import ArrayLike, Labels, MatrixLike, Rng
 from .._input.warning import each_warning_once
 from .._model.column_names import innermost
 from .._model.grouping import group_numbers
-from .._model.labelled import Labelled, MissingLabels, counted, with_origin
+from .._model.labelled import (
+    Labelled,
+    MissingLabels,
+    counted,
+    numbered_as_caller,
+    with_origin,
+)
 from .._model.model import Model, with_rule
 from .._model.printing import (
     Table,
@@ -656,7 +662,8 @@ def compare(
     for scorer in scorers:
         scorer.check_labels(y)
     check_in_memory("compare", X)
-    data = _read(X, y, preprocess, classes, sample_weight, groups)
+    with numbered_as_caller(labelled.keep):
+        data = _read(X, y, preprocess, classes, sample_weight, groups)
     rows = np.arange(len(data.y))
     splits = splits_of(cv, "cv", rows, data, partial(drawn_folds, rng=rng))
     how = preprocess or TablePreprocessor()

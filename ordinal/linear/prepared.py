@@ -7,6 +7,7 @@ an error, or are left out of the features, labels, weights and offsets alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Required, Unpack, cast, get_args
 
@@ -49,7 +50,7 @@ from .._input.labels import declared_categories, lacks_label
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Blocks, Labels, Matrix, MatrixLike
-from .._model.labelled import kept_rows
+from .._model.labelled import kept_rows, number_as_caller, numbered_as_caller
 from .._model.preparation import Common, prepare
 from .._rows.columns import binary_columns, block, moments
 from .._rows.first_pass import ChunkedProblem
@@ -238,7 +239,11 @@ def prepare_pom(
         check_columns(name, problem.n_features)
     if isinstance(problem, ChunkedProblem) and given.get("preprocess") is not None:
         training = replace(training, unit=unit_of_chunks(problem))
-    design = _design(training, problem, given["nominal"], given["scale"], threshold)
+    try:
+        design = _design(training, problem, given["nominal"], given["scale"], threshold)
+    except ValueError as error:
+        number_as_caller(error, training.used)
+        raise
     with OneThread():  # threads of BLAS spin on a busy machine
         design = identified(design, problem.shown_names, is_penalised)
     if design.is_shifted and not shifted:
@@ -280,11 +285,6 @@ def _read_training(
     """
     missing, reference = given.get("missing", "error"), given.get("reference")
     check_choice("missing", missing, get_args(Missing))
-    if not (reference is None or isinstance(reference, Mapping)):
-        raise ValueError(
-            "reference must be a mapping from columns to levels, got "
-            f"{shown(reference)}"
-        )
     by_row: dict[str, Any] = {argument: given.get(argument) for argument in _BY_ROW}
     if chunks is not None and is_chunked(X) and _stays_in_chunks(X, chunks, given):
         return TrainingTable(X, y, by_row["offset"], by_row["cluster"])
@@ -317,18 +317,23 @@ def _read_training(
         by_row = dict(zip(by_row, rest, strict=True))
     frame, coding, unit = table if is_coded else None, None, None
     weight = by_row.pop("sample_weight")
-    if preprocess is not None:
-        coding, unit = coding_behind(preprocess, table, weight, reference)
-    elif is_coded:
-        coding = _coding_of(table, formula, reference)
-    if coding is not None:
-        by_row["offset"] = coding.offset(table, by_row["offset"])
-        table = Frame.of_numbers(coding.transform(table), coding.column_names)
-    names, by_class = feature_names(table), given.get("class_weight")
-    # An array has been checked as it was read.
-    values = table if isinstance(table, np.ndarray) else _features_of(table, is_coded)
+    # the context of no row left out would take a call for nothing
+    with nullcontext() if used.all() else numbered_as_caller(used):
+        if preprocess is not None:
+            coding, unit = coding_behind(preprocess, table, weight, reference)
+        elif is_coded:
+            coding = _coding_of(table, formula, reference)
+        if coding is not None:
+            by_row["offset"] = coding.offset(table, by_row["offset"])
+            table = Frame.of_numbers(coding.transform(table), coding.column_names)
+        names, by_class = feature_names(table), given.get("class_weight")
+        # An array has been checked as it was read.
+        values = (
+            table if isinstance(table, np.ndarray) else _features_of(table, is_coded)
+        )
+        problem = Problem.from_features(values, names, y, classes, weight, by_class)
     return TrainingTable(
-        Problem.from_features(values, names, y, classes, weight, by_class),
+        problem,
         y,
         **by_row,
         coding=coding,
@@ -372,6 +377,11 @@ def _read_table(
     preprocess: Preprocess | None,
 ) -> Any:
     """Return X as a Frame or a matrix with missing values, or a sparse X as it is."""
+    if not (reference is None or isinstance(reference, Mapping)):
+        raise ValueError(
+            "reference must be a mapping from columns to levels, got "
+            f"{shown(reference)}"
+        )
     if isinstance(preprocess, TablePreprocessor):
         return read_frame_of(X, preprocess.declared)
     if is_sparse(X):

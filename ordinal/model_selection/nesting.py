@@ -15,7 +15,7 @@ from .._input.fields import NONNEGATIVE, Array, Length
 from .._input.immutable import read_only
 from .._input.types import ArrayLike, Blocks, Executor, Labels, MatrixLike, Rng
 from .._input.warning import each_warning_once
-from .._model.labelled import Labelled, MissingLabels
+from .._model.labelled import Labelled, MissingLabels, numbered_as_caller
 from .._model.preparation import shared_arguments
 from .._model.printing import Table, html_notes, left_out
 from .._model.registry import resolve_fit
@@ -224,14 +224,15 @@ def nested(
     scorers = scorers_of(scoring, greater_is_better)
     given = shared_arguments(RowArguments, locals())
     searched = getattr(search, "values", ())
-    work = Work.from_arguments(fit, X, y, scorers, options, rule, searched, **given)
+    with numbered_as_caller(labelled.keep):
+        work = Work.from_arguments(fit, X, y, scorers, options, rule, searched, **given)
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
     rows = np.arange(len(work.data.y))
     holdouts = splits_of(outer, "outer", rows, work.data, drawn)
     folds = partial(drawn_folds, rng=rng)
     jobs = []
-    for train, test in holdouts:
-        splits = splits_of(cv, "cv", train, work.data, folds)
+    for k, (train, test) in enumerate(holdouts):
+        splits = splits_of(cv, f"cv within outer[{k}]", train, work.data, folds)
         job = Search(work, search, train, splits, line, from_rows)
         jobs.append(Holdout(job, test, choose))
         line.total += 1

@@ -34,6 +34,7 @@ from .._model.labelled import (
     Labelled,
     MissingLabels,
     counted,
+    numbered_as_caller,
     with_origin,
 )
 from .._model.model import Model
@@ -534,7 +535,8 @@ def select(
     scorers = scorers_of(scoring, greater_is_better)
     given = shared_arguments(RowArguments, locals())
     searched = getattr(search, "values", ())
-    work = Work.from_arguments(fit, X, y, scorers, options, rule, searched, **given)
+    with numbered_as_caller(labelled.keep):
+        work = Work.from_arguments(fit, X, y, scorers, options, rule, searched, **given)
     rows = np.arange(len(work.data.y))
     folds = partial(drawn_folds, rng=rng)
     splits = splits_of(cv, "cv", rows, work.data, folds)

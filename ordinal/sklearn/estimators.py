@@ -57,7 +57,7 @@ from .._input.warning import warn
 from .._model.column_names import named
 from .._model.grouping import group_numbers
 from .._model.kernel_fit import thresholds_in_order
-from .._model.labelled import Labelled, counted, kept_rows
+from .._model.labelled import Labelled, counted, kept_rows, numbered_as_caller
 from .._model.model import names_read, no_attribute
 from .._model.preparation import Callback
 from .._model.registry import Content, Method, check_intervals
@@ -143,15 +143,16 @@ class Estimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y, given = left.X, left.y, left.by_row
         sample_weight = given.pop("sample_weight")
         fold_groups, by_row = (None, given) if by_row else (given["groups"], {})
-        X = self._training_rows(X)
-        labels, classes = ranked(y, parameters.pop("classes"), type(self).__name__)
+        with numbered_as_caller(left.keep):
+            X = self._training_rows(X)
+            labels, classes = ranked(y, parameters.pop("classes"), type(self).__name__)
+            check_consistent_length(X, labels)
+            weight = sample_weights(sample_weight, len(labels))
+            group = group_numbers(fold_groups, len(labels), least=1)
         derived = self.classes is None and _declared(y) is None
         if derived and "class_weight" in parameters:  # a fold may lack a label
             given = parameters["class_weight"]
             parameters["class_weight"] = weights_among(classes, given)
-        check_consistent_length(X, labels)
-        weight = sample_weights(sample_weight, len(labels))
-        group = group_numbers(fold_groups, len(labels), least=1)
         if "categories" in self._accepts() and (is_frame(X) or X.dtype.kind == "O"):
             # Strings are categories, however few rows are left after merging.
             X = read_frame(X, kept=check_categorical(getattr(self, "categorical", ())))
