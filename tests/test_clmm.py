@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -226,6 +227,42 @@ def assert_fit_is_that_of_r(name, formula, table, options):
 def test_fits_are_those_of_r(name):
     formula, options = FITS[name]
     assert_fit_is_that_of_r(name, formula, WINE, options)
+
+
+NESTED = "SURENESS ~ PROD + (1 | RESP) + (1 | PROD:RESP)"
+SOUP = {
+    "soup_nested": (NESTED, {}),
+    # with several terms clmm does not exchange the names of these links
+    "soup_cloglog": (NESTED, {"link": "cloglog"}),
+    "soup_slope": ("SURENESS ~ PROD + (1 + x | RESP)", {}),
+    "soup_crossed": ("SURENESS ~ PROD + (1 | RESP) + (1 | PRODID)", {}),
+    "soup_scale": (
+        "SURENESS ~ PROD + (1 | RESP)", {"n_quadrature": 10, "scale": ["PROD"]},
+    ),
+    "soup_nominal": (
+        "SURENESS ~ DAY + PROD + (1 | RESP)", {"n_quadrature": 10, "nominal": ["PROD"]},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def soup(tmp_path_factory):
+    """The data set of R's package: 1847 rows, 185 respondents."""
+    path = tmp_path_factory.mktemp("soup") / "soup.csv"
+    script = f"write.csv(ordinal::soup, '{path.as_posix()}', row.names = FALSE)"
+    try:
+        subprocess.run(["Rscript", "-e", script], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("needs R with the package ordinal, which has the data set")
+    table = pd.read_csv(path, dtype={"PRODID": str, "DAY": str})
+    return table.assign(x=(table["PROD"] == "Test").astype(float))
+
+
+@pytest.mark.slow("1847 rows, and R for the data")
+@pytest.mark.parametrize("name", SOUP)
+def test_fits_of_soup_are_those_of_r(name, soup):
+    formula, options = SOUP[name]
+    assert_fit_is_that_of_r(name, formula, soup, options)
 
 
 def test_a_variance_of_0_is_found_on_the_boundary(singular):
