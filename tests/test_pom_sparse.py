@@ -6,14 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
 from internals import CSR, Design, Likelihood, Problem, RowwiseLikelihood
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import raises
 
 import ordinal
-from ordinal._cumulative.matrices import DenseColumns, SparseColumns, transposed
 
 LINKS = "logit", "probit", "cloglog", "loglog", "cauchit"
 
@@ -24,41 +21,6 @@ def rows(n, d, seed=0, share=0.4, ranks=4):
     X = rng.standard_normal((n, d)) * (rng.random((n, d)) < share)
     f = X @ rng.standard_normal(d) / np.sqrt(max(d * share, 1)) + rng.logistic(size=n)
     return X, np.digitize(f, np.quantile(f, np.arange(1, ranks) / ranks))
-
-
-matrices = st.builds(
-    lambda n, d, seed, share: rows(n, d, seed, share)[0],
-    st.integers(8, 40), st.integers(1, 9), st.integers(0, 10**6), st.floats(0, 1),
-)  # fmt: skip
-
-
-@given(matrices, st.integers(0, 3))
-def test_products_are_those_of_the_dense_matrix(X, seed):
-    rng = np.random.default_rng(seed)
-    n, d = X.shape
-    T = 3
-    A = CSR.from_any(sp.csr_matrix(X))
-    Z = SparseColumns.from_columns(transposed(A), 1)
-    assert_array_equal(Z.columns.dense(), X.T)
-    assert_array_equal(Z.rows.dense(), X)
-    v, w, beta = rng.standard_normal(n), rng.standard_normal(n), rng.standard_normal(d)
-    rank = rng.integers(0, T + 1, n)
-    by_rank = np.zeros((d, T))
-    for i in range(n):
-        if rank[i] < T:
-            by_rank[:, rank[i]] += v[i] * X[i]
-        if rank[i] > 0:
-            by_rank[:, rank[i] - 1] += w[i] * X[i]
-    centre, spread = rng.standard_normal(d), rng.uniform(1, 2, d)
-    which = np.flatnonzero(rng.random(d) < 0.5)
-    dense = DenseColumns((X * spread) + centre, centre, spread)
-    for one in (Z, DenseColumns(X), dense, dense.chosen(np.arange(d))):
-        close = {"rtol": 1e-12, "atol": 1e-12 * n}
-        assert_allclose(one.matvec(beta), X @ beta, **close)
-        assert_allclose(one.rmatvec(v), X.T @ v, **close)
-        assert_allclose(one.gram(v), X.T @ (v[:, None] * X), **close)
-        assert_allclose(one.by_rank(rank, v, w, T), by_rank, **close)
-        assert_allclose(one.chosen(which).dense(), X[:, which], **close)
 
 
 def dense_loss(design, link):

@@ -382,34 +382,16 @@ def noisy_rows(n=150, d=6, seed=3):
     return X, np.digitize(s, [-1.0, 0.3, 1.2]), rng.integers(1, 3, n)
 
 
-def naive_loss(family, link, theta, f, y, weight):
-    """Mean loss from the conditional probabilities, and its slopes by eta, (n, T)."""
-    eta = theta - f[:, None]
-    if link == "logit":
-        F = 1 / (1 + np.exp(-eta))
-        beyond = np.log1p(-F)
-        falling, rising = F, 1 - F  # density / (1 - F) and density / F
-    else:
-        falling = np.exp(eta)
-        F, beyond = -np.expm1(-falling), -falling
-        rising = np.exp(eta + beyond) / F
-    n, T = eta.shape
-    j, at = np.arange(T), y[:, None]
-    if family == "adjacent":
-        mass = np.ones((n, T + 1))
-        for k in range(T):  # P(k + 1) / P(k) = (1 - F_k) / F_k
-            mass[:, k + 1] = mass[:, k] * (1 - F[:, k]) / F[:, k]
-        P = mass / mass.sum(axis=1, keepdims=True)
-        by_eta = (j >= at) - np.cumsum(P, axis=1)[:, :-1]
-        log_p = np.log(P[np.arange(n), y])
-    else:
-        below, above = (
-            (j == at, j < at) if family == "stopping" else (j >= at, j == at - 1)
-        )
-        log_p = np.where(below, np.log(F), np.where(above, beyond, 0)).sum(axis=1)
-        by_eta = np.where(below, rising, 0) - np.where(above, falling, 0)
-    w = weight / weight.sum()
-    return -w @ log_p, -w[:, None] * by_eta
+def mean_loss(family, link, X, y, weight, theta, beta):
+    """The mean loss by the probabilities, and its slopes by theta and by beta."""
+
+    def loss(v):
+        eta = v[: theta.size] - (X @ v[theta.size :])[:, None]
+        P = ratio_probabilities(family, link, eta)
+        return -weight @ np.log(P[np.arange(y.size), y]) / weight.sum()
+
+    x = np.concatenate([theta, beta])
+    return loss(x), *np.split(slopes(loss, x, 1e-4), [theta.size])
 
 
 def test_lasso_of_sparse_rows_and_of_offsets_by_threshold():
@@ -437,28 +419,26 @@ def test_points_of_a_path_are_single_fits_with_subgradients(family, link, ratio)
     enough = np.sqrt(1e-11 * null * 8 * (X**2).max())  # slope of a loss by its gap
     for penalty, model in zip(path.lambdas, path.models, strict=True):
         l1, l2, beta = ratio * penalty, (1 - ratio) * penalty, model.coef
-        assert (model.family, model.statistics.l1, model.statistics.l2) == (
-            family,
-            l1,
-            l2,
+        own = model.statistics
+        assert (model.family, own.l1, own.l2) == (family, l1, l2)
+        value, by_theta, slope = mean_loss(
+            family, link, X, y, weight, model.thresholds, beta
         )
-        value, g = naive_loss(family, link, model.thresholds, X @ beta, y, weight)
         primal = value + l1 * np.abs(beta).sum() + l2 / 2 * beta @ beta
         assert model.convergence.primal == pytest.approx(primal, rel=1e-10)
-        by_beta = -g.sum(axis=1) @ X + l2 * beta
+        by_beta = slope + l2 * beta
         active = beta != 0
         assert_allclose(by_beta[active], -l1 * np.sign(beta[active]), atol=enough)
         assert (np.abs(by_beta[~active]) <= l1 + enough).all()
-        assert_allclose(g.sum(axis=0), 0, atol=1e-6)
+        assert_allclose(by_theta, 0, atol=1e-6)
         single = fit_ratio(X, y, l1=l1, l2=l2, **options)
         assert_allclose(single.parameters, model.parameters, atol=1e-5)
         assert single.convergence.dual <= primal * (1 + 1e-12)
         assert model.statistics.null_loglik == pytest.approx(
             single.statistics.null_loglik, rel=1e-12
         )
-    none = np.zeros(y.size)
-    g = naive_loss(family, link, path.thresholds[0], none, y, weight)[1]
-    largest = np.abs(g.sum(axis=1) @ X).max()
+    none = path.thresholds[0], np.zeros(X.shape[1])
+    largest = np.abs(mean_loss(family, link, X, y, weight, *none)[2]).max()
     assert path.lambdas[0] * ratio == pytest.approx(largest, rel=1e-9)
 
 

@@ -11,8 +11,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from hypothesis import given
-from hypothesis import strategies as st
 from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal
 from registry import registered
@@ -26,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
-from strategies import at_most, raises, sample, slow
+from strategies import raises, sample, slow
 
 import ordinal
 import ordinal.sklearn as estimators
@@ -264,33 +262,6 @@ def test_thresholds_out_of_order_are_decided_by_their_middle():
     )
     assert np.mean(estimator.predict(X) == 0) > 0.9  # as the weights want
     assert np.mean(estimator.model_.predict(X) == 0) < 0.9
-
-
-@pytest.mark.slow("two fits of drawn data by each method")
-@every_method
-@at_most(20)  # all methods sort and merge rows in one place
-@given(seed=st.integers(0, 2**32))
-def test_weights_and_the_order_of_rows_are_nothing_to_the_last_bit(method, seed):
-    rng = np.random.default_rng(seed)
-    X, y = rows(24)
-    weight, order = rng.integers(0, 4, 24), rng.permutation(24)
-    weight[:6] += 1
-    many = rng.permutation(np.repeat(np.arange(24), weight))
-    options = {} if method.probabilities else {"probability": True}
-    if method.name == "gpor":
-        options["optimize"] = False
-
-    def proba(rows, weight=None):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", exceptions.ConvergenceWarning)
-            warnings.simplefilter("ignore", exceptions.DisorderedThresholdsWarning)
-            e = made(method, **options).fit(X[rows], y[rows], sample_weight=weight)
-        return e.predict_proba(X)
-
-    P = proba(many)
-    assert_array_equal(proba(order, weight[order]), P)
-    halves = np.concatenate([order, order])
-    assert_array_equal(proba(halves, weight[halves] / 2), P)
 
 
 @pytest.mark.parametrize(

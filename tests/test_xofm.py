@@ -19,7 +19,6 @@ from scipy import optimize
 from strategies import raises, sample, xofm_cases
 
 from ordinal import fit_xofm
-from ordinal._solvers import _factorization
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.models import Status
 from ordinal.xofm.layout import Layout, quantile_knots
@@ -55,35 +54,6 @@ def trained(case):
 def solution(model):
     parts = model.u, model.V, model.scores
     return b"".join(part.tobytes() for part in parts)
-
-
-@given(
-    st.integers(2, 5).flatmap(
-        lambda r: st.tuples(
-            st.just(r), st.lists(st.integers(0, r - 1), min_size=2, max_size=14)
-        )
-    ),
-    st.data(),
-    st.sampled_from([0.25, 1.0, 0.3]),
-)
-def test_the_fast_pairwise_sum_is_the_double_loop(ranks, data, tau):
-    r, y = ranks
-    n = len(y)
-    dyadic = st.integers(-8, 8).map(lambda v: v / 4)  # scores tie, margins too
-    U = data.draw(hnp.arrays(np.float64, n, elements=dyadic | st.floats(-3, 3)))
-    weight = data.draw(
-        hnp.arrays(np.float64, n, elements=st.sampled_from([1.0, 2.0, 0.3]))
-    )
-    y = np.array(y, np.int32)
-    slope, tree = np.empty(n), np.empty(2 * r + 2)
-    order = np.argsort(U)
-    loss = _factorization.hinge(
-        U, order, y, weight, r, tau, slope, np.empty((3, n)), tree
-    )
-    expected, expected_slope, _ = xofm_pairs(U, y, weight, tau)
-    scale = 1e-12 * n**2
-    assert_allclose(loss, expected, rtol=1e-12, atol=scale)
-    assert_allclose(slope, expected_slope, rtol=1e-12, atol=scale)
 
 
 @given(xofm_cases(), st.integers(0, 99))
