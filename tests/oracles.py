@@ -420,21 +420,6 @@ def variational_bound(K, h, A, y, b, v):
     return expected_log_p(h, np.diagonal(A), y, b, v) - 0.5 * divergence
 
 
-def exact_evidence(K, y, b, v):
-    """P(D) by the trapezoidal rule over f = Lz, z standard normal (three rows at most).
-
-    The noise smooths every factor, so that the rule's error falls as
-    exp(-2 (pi sigma / h)^2) with its step h: to rounding at h = 0.6 sigma.
-    """
-    n = len(y)
-    h = min(0.25, 0.6 * math.sqrt(v))
-    axis = h * np.arange(-math.ceil(6.5 / h), math.ceil(6.5 / h) + 1)
-    z = np.stack(np.meshgrid(*[axis] * n, indexing="ij"), axis=-1).reshape(-1, n)
-    ends = probit_ends(z @ np.linalg.cholesky(K).T, y, b, v)
-    density = n * math.log(h / math.sqrt(2 * math.pi)) - 0.5 * (z**2).sum(axis=1)
-    return np.exp(density + normal_log_mass(*ends).sum(axis=1)).sum()
-
-
 def predicted_variance(K, k, kappa, W):
     """Evaluate (16) or (17), W being Lambda or Pi; k (m, n) and kappa = k(x, x),
     (m,)."""

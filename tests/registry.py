@@ -13,7 +13,7 @@ forgotten here.
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
@@ -118,27 +118,30 @@ class Method:
 
 DUAL = frozenset({"cache_mb", "class_weight", "cost", "kernel", "probability", "rng"})
 PROBABLE = ("threshold", "mode", "median", "cost")
+DUAL_FIT: Mapping[str, Any] = {
+    "precise": {"tol": 1e-8},
+    "brief": {"max_iter": 1, "C": 30.0},
+    "advice": "raise max_iter or tol, or lower C$",
+    "endless": {"C": 1e5, "gamma": 1.0, "tol": 1e-12},
+    "threaded": (
+        (400, {"C": 30.0, "tol": 1e-6}),
+        (400, {"C": 30.0, "cache_mb": 0.02}),
+        (400, {"C": 30.0, "kernel": "linear"}),
+        (400, {"probability": True}),
+    ),
+}
 
 
-def svor(name: str, fit: Callable[..., Any]) -> Method:
+def svor(name: str, fit: Callable[..., Any], **fields: Any) -> Method:
     return Method(
         name,
         fit,
         ordinal.models.SvorModel,
         takes=DUAL | {"basis"},
         rules=PROBABLE,
-        precise={"tol": 1e-8},
-        brief={"max_iter": 1, "C": 30.0},
-        advice="raise max_iter or tol, or lower C$",
-        endless={"C": 1e5, "gamma": 1.0, "tol": 1e-12},
         starts=True,
         distances=fit in (ordinal.fit_svorim, ordinal.companions.fit_redsvm),
-        threaded=(
-            (400, {"C": 30.0, "tol": 1e-6}),
-            (400, {"C": 30.0, "cache_mb": 0.02}),
-            (400, {"C": 30.0, "kernel": "linear"}),
-            (400, {"probability": True}),
-        ),
+        **{**DUAL_FIT, **fields},
     )
 
 
@@ -159,7 +162,7 @@ ON_BASIS: Mapping[str, Any] = {
 def svor_on_basis(name: str, fit: Callable[..., Any]) -> Method:
     endless = {"C": 1e5, "gamma": 1.0, "tol": 1e-300, "max_iter": 10**9}
     brief = {"max_iter": 1, "C": 30.0, "tol": 1e-6}
-    return replace(svor(name, fit), endless=endless, brief=brief, **ON_BASIS)
+    return svor(name, fit, endless=endless, brief=brief, **ON_BASIS)
 
 
 def npsvor(name: str, endless: Mapping[str, Any], **fields: Any) -> Method:
@@ -169,10 +172,7 @@ def npsvor(name: str, endless: Mapping[str, Any], **fields: Any) -> Method:
         ordinal.models.NpsvorModel,
         takes=DUAL | {"basis"},
         rules=("nearest", "mode", "median", "cost"),
-        brief={"max_iter": 1, "C": 30.0},
-        advice="raise max_iter or tol, or lower C$",
-        endless={"C": 1e5, "gamma": 1.0, **endless},
-        **fields,
+        **{**DUAL_FIT, "endless": {"C": 1e5, "gamma": 1.0, **endless}, **fields},
     )
 
 
@@ -243,18 +243,24 @@ def svm(name: str, fit: Callable[..., Any], **fields: Any) -> Method:
         "model": ordinal.models.SvmModel,
         "takes": DUAL | {"basis"},
         "rules": ("largest", "mode", "median", "cost"),
-        "precise": {"tol": 1e-8},
-        "brief": {"max_iter": 1, "C": 30.0},
-        "endless": {"C": 1e5, "gamma": 1.0, "tol": 1e-12},
-        "threaded": (
-            (400, {"C": 30.0, "tol": 1e-6}),
-            (400, {"C": 30.0, "cache_mb": 0.02}),
-            (400, {"C": 30.0, "kernel": "linear"}),
-            (400, {"probability": True}),
-        ),
+        **DUAL_FIT,
         **fields,
     }
-    return Method(name, fit, advice="raise max_iter or tol, or lower C$", **fields)
+    return Method(name, fit, **fields)
+
+
+def tlssvor(name: str, **fields: Any) -> Method:
+    return Method(
+        name,
+        ordinal.fit_tlssvor,
+        ordinal.models.TlsSvorModel,
+        takes=DUAL - {"cost"} | {"basis"},
+        rules=PROBABLE,
+        endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
+        n_endless=400,
+        distances=True,
+        **fields,
+    )
 
 
 def boosting(name: str, **fields: Any) -> Method:
@@ -297,7 +303,7 @@ def members(**options: Any) -> Mapping[str, Any]:
 
 METHODS = [
     npsvor(
-        "npsvor", {"tol": 1e-12}, precise={"tol": 1e-8},
+        "npsvor", {"tol": 1e-12},
         threaded=(
             (400, {"C": 100.0, "tol": 1e-6}),
             (400, {"C": 100.0, "cache_mb": 0.01}),
@@ -338,29 +344,9 @@ METHODS = [
     ),
     svm("cssvc", ordinal.companions.fit_cssvc, reversible=False),
     svm("svmop", ordinal.companions.fit_svmop, parts=2),
-    Method(
-        "tlssvor",
-        ordinal.fit_tlssvor,
-        ordinal.models.TlsSvorModel,
-        takes=DUAL - {"cost"} | {"basis"},
-        rules=PROBABLE,
-        precise={"tol": 1e-10},
-        endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
-        n_endless=400,
-        distances=True,
-        threaded=((200, {"u": 1.5}),),
-    ),
-    Method(
-        "tlssvor-basis",
-        ordinal.fit_tlssvor,
-        ordinal.models.TlsSvorModel,
-        takes=DUAL - {"cost"} | {"basis"},
-        rules=PROBABLE,
-        variant={"basis": 0.5},
-        precise=None,
-        endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
-        n_endless=400,
-        distances=True,
+    tlssvor("tlssvor", precise={"tol": 1e-10}, threaded=((200, {"u": 1.5}),)),
+    tlssvor(
+        "tlssvor-basis", variant={"basis": 0.5}, precise=None,
         threaded=(  # more than two chunks of rows
             (2500, {"basis": 40, "u": 1.5}),
             (2500, {"basis": 40, "u": np.inf}),
@@ -386,15 +372,9 @@ METHODS = [
         ordinal.models.OpbeModel,
         takes=DUAL - {"cost", "probability"} | {"basis"},
         rules=("mode", "median", "cost"),
-        precise={"tol": 1e-8},
-        brief={"max_iter": 1, "C": 30.0},
-        advice="raise max_iter or tol, or lower C$",
-        endless={"C": 1e5, "gamma": 1.0, "tol": 1e-12},
-        threaded=(
-            (400, {"C": 30.0, "tol": 1e-6}),
-            (400, {"C": 30.0, "cache_mb": 0.02}),
-            (20_000, {"basis": 12, "tol": 1e-2}),
-        ),
+        **{**DUAL_FIT, "threaded": (
+            *DUAL_FIT["threaded"][:2], (20_000, {"basis": 12, "tol": 1e-2}),
+        )},
     ),
     Method(
         "kdlor",

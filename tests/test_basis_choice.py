@@ -102,6 +102,8 @@ def test_rows_of_ones_own():
         support = chosen(basis, X, rank).support
         assert_array_equal(np.sort(numbers_in(X, support)), [3, 7, 399])
     assert chosen(csr(X[numbers]), csr(X), rank).support.shape == (3, 3)
+    with pytest.raises(ValueError, match="row numbers with"):
+        chosen(np.ones((2, 4)), np.eye(4), kernel=Precomputed())
 
 
 @each_way
@@ -121,12 +123,6 @@ def test_sparse_rows_have_the_basis_of_dense_ones(basis):
     X[:, 0] += 1
     dense, sparse = chosen(basis, X, rank), chosen(basis, csr(X), rank)
     assert_array_equal(sparse.support.dense(), dense.support)
-
-
-def test_own_rows_say_nothing_of_a_precomputed_matrix():
-    K = np.eye(4)
-    with pytest.raises(ValueError, match="row numbers with"):
-        chosen(np.ones((2, 4)), K, kernel=Precomputed())
 
 
 def test_doubled_until_the_loss_stops_falling():

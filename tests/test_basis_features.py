@@ -105,11 +105,6 @@ def test_what_is_left_out_is_a_share_of_the_trace(apart, m):
     assert RowFeatures(RBF(0.5), np.array([[0.0], [apart]])).m == m
 
 
-def test_a_kernel_of_zeros_has_no_features():
-    with pytest.raises(ValueError, match="kernel must not be zero on every row"):
-        RowFeatures(Linear(), np.zeros((5, 2)))
-
-
 @pytest.mark.parametrize("kernel", [RBF(10.0), ARD(10 * GAMMA)], ids=["rbf", "ard"])
 def test_no_feature_in_single_precision_is_tiny(kernel):
     X, B = rows(3000), rows(40, seed=1)
@@ -152,3 +147,5 @@ def test_unit_vectors_are_a_basis_of_linear_kernels(kernel):
 def test_features_that_sums_cannot_hold_are_refused(make, scale):
     features = make(Linear(), 4 if make is ColumnFeatures else rows(12))
     raises(ValueError, "scale the features of X", single, features, scale * rows(50))
+    with pytest.raises(ValueError, match="kernel must not be zero on every row"):
+        RowFeatures(Linear(), np.zeros((5, 2)))

@@ -49,22 +49,16 @@ def test_the_last_of_several_fits_gives_them_back(threads):
     assert threads.get() == 1
     second.__exit__()
     assert threads.get() == 3
-
-
-def test_a_number_that_was_set_meanwhile_stays(threads):
-    with OneThread():
-        threads.set(2)
-    assert threads.get() == 2
-
-
-def test_a_context_that_was_never_left_is_forgotten(threads):
-    """Ctrl-C may come between `__enter__` and the block."""
+    # Ctrl-C may come between `__enter__` and the block.
     lost = OneThread()
     lost.__enter__()
     del lost
     with OneThread():
         pass
     assert threads.get() == 3
+    with OneThread():
+        threads.set(2)  # a number that is set meanwhile stays
+    assert threads.get() == 2
 
 
 def test_last_bits_do_not_depend_on_the_threads_of_the_blas(threads):

@@ -38,7 +38,7 @@ def positive(seed, T, M, D):
 
 
 @given(seeds, sizes)
-def test_it_is_the_matrix_that_its_array_says(seed, size):
+def test_it_and_its_factor_are_those_of_its_array(seed, size):
     if size[0] * size[1] + size[2] == 0:
         return
     made, H = positive(seed, *size)
@@ -51,25 +51,10 @@ def test_it_is_the_matrix_that_its_array_says(seed, size):
     for index in made.rest:
         less = np.delete(np.delete(H, index, 0), index, 1)
         assert_allclose(made.without(index).dense(), less)
-
-
-@given(seeds, sizes)
-def test_factors_solve_and_invert(seed, size):
-    if size[0] * size[1] + size[2] == 0:
-        return
-    made, H = positive(seed, *size)
     factor = Factor(made)
     rounding = 1e-13 * np.linalg.cond(H)
-    x = np.random.default_rng(seed).normal(size=len(H))
-    assert_allclose(factor.solve(H @ x), x, rtol=0, atol=10 * rounding)
+    assert_allclose(factor.solve(H @ v), v, rtol=0, atol=10 * rounding)
     assert_allclose(factor.inverse() @ H, np.eye(len(H)), rtol=0, atol=rounding)
-
-
-@given(seeds, sizes)
-def test_a_matrix_that_is_not_positive_definite_has_no_factor(seed, size):
-    if size[0] * size[1] + size[2] == 0:
-        return
-    made, H = positive(seed, *size)
     least = np.linalg.eigvalsh(H)[0]
     Factor(made.plus(np.full(len(H), -0.99 * least)))
     with pytest.raises(np.linalg.LinAlgError):

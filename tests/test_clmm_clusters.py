@@ -115,14 +115,13 @@ def test_the_covariance_is_the_sandwich_of_the_clusters():
 
 def test_clusters_contain_whole_groups():
     X, y, group = grouped()
-    fit = {"groups": {"g": group, "h": np.arange(600) // 100}}
-    with pytest.raises(ValueError, match="the rows of h '0' lie in several clusters"):
-        ordinal.fit_clmm(X, y, cluster=group, **fit)
-    with pytest.raises(ValueError, match="the rows of g '0' lie in several"):
-        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.arange(600))
-    with pytest.raises(ValueError, match="cluster has shape"):
-        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=group[1:])
-    with pytest.raises(ValueError, match="cluster must hold 2 groups"):
-        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.zeros(600))
-    with pytest.raises(TypeError, match="cluster must hold numbers or strings"):
-        ordinal.fit_clmm(X, y, groups={"g": group}, cluster=np.full(600, 1j))
+    one, two = {"g": group}, {"g": group, "h": np.arange(600) // 100}
+    for groups, cluster, message in (
+        (two, group, "the rows of h '0' lie in several clusters"),
+        (one, np.arange(600), "the rows of g '0' lie in several"),
+        (one, group[1:], "cluster has shape"),
+        (one, np.zeros(600), "cluster must hold 2 groups"),
+        (one, np.full(600, 1j), "cluster must hold numbers or strings"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=message):
+            ordinal.fit_clmm(X, y, groups=groups, cluster=cluster)

@@ -15,15 +15,15 @@ from the registry, the door by which the table reaches it, and the change.
     constant training columns     same predictions for any value in new rows
     explanations, reports         names of columns of the table
     figures                       names and values of columns of the table
-    ranks that a fold lacks       no winner by an undefined score
     scores                        of the labels by the rule that the table names
     doors                         same predictions
     ranks known as intervals      as labels if of one rank, or an error that names them
     fits that ended early         no standard error or test without a warning
 
-Rows in another order are the subject of test_row_order.py, and arrays instead of named
-columns that of test_unnamed_columns.py: both go through the registry, too. The fuzzer
-draws the relations of `RELATIONS` without an end (tools/fuzz/families/crossings.py).
+Rows in another order are the subject of test_row_order.py, arrays instead of named
+columns that of test_unnamed_columns.py, and ranks that a fold lacks that of
+test_scoring.py. The fuzzer draws the relations of `RELATIONS` without an end
+(tools/fuzz/families/crossings.py).
 """
 
 import csv
@@ -54,7 +54,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from internals import methods
 from numpy.testing import assert_allclose, assert_array_equal, assert_equal
-from sklearn.model_selection import cross_val_score
 from sources import Cut
 from strategies import case, raises
 
@@ -256,11 +255,7 @@ FORMULAS = {
 def test_inference_depends_on_nothing_that_the_model_does_not_read(
     name, from_file, seed
 ):
-    """Neither on other columns, nor on the order of columns, nor through one row on
-    another: averages over rows are the means of those of single ones.
-
-    A row that holds 0 or 1 of a number, and one value of every column, has its slope.
-    """
+    """Neither on other columns, nor on their order, nor through one row on another."""
     frame, y = table(seed)
     frame, rng = frame.assign(y=y, who=np.arange(N) % 6), np.random.default_rng(seed)
     other = frame.assign(flag=1.0, z=np.where(y, 0.5, np.nan), word="none")
@@ -857,35 +852,6 @@ def test_constant_columns_leave_penalties_and_figures_as_they_are():
     for ax in plt.gcf().axes:
         assert all(np.isfinite(line.get_xdata()).all() for line in ax.lines)
     plt.close("all")
-
-
-# Ranks that a fold lacks
-
-
-@relation(1, scoring=["log_loss", "rps", "mae", "kappa", "accuracy"])
-def test_an_undefined_score_names_no_winner(scoring, seed):
-    """Of a rank that one row holds, so that all training folds but some lack it."""
-    frame, y = table(seed)
-    y[0] = 3
-    found = ordinal.compare(frame, y, methods=["pom", "lat"], scoring=scoring, cv=3)
-    means = dict(zip(found.methods, found.mean(), strict=True))
-    if "is best by" in found.verdict:
-        winner = means[found.verdict.partition(" is best by")[0]]
-        assert np.isfinite(winner)
-        finite = [mean for mean in means.values() if np.isfinite(mean)]
-        assert winner == (max if found.greater_is_better else min)(finite)
-    else:
-        assert not np.isfinite([*means.values()]).any()
-    search = {"search": {"l2": [0.1, 1.0]}, "scoring": scoring, "cv": 3}
-    with suppress(ValueError):  # where no point has a score
-        chosen = ordinal.select("pom", frame, y, **search)
-        assert np.isfinite(chosen.scores[chosen.best].mean())
-    with warnings.catch_warnings():  # of scikit-learn, about a rank of one row
-        warnings.simplefilter("ignore", UserWarning)
-        numbers = frame[["age", "size"]]
-        assert np.isfinite(
-            cross_val_score(ordinal.sklearn.POM(), numbers, y, cv=3)
-        ).all()
 
 
 # Scores

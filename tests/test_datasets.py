@@ -53,13 +53,9 @@ def test_a_seed_fixes_the_rows(make):
     generator = np.random.default_rng(3)
     assert np.array_equal(make(50, rng=generator)[0], make(50, rng=3)[0])
     assert not np.array_equal(make(50, rng=generator)[0], make(50, rng=3)[0])
-
-
-def test_bad_input():
-    raises(ValueError, "n_per_rank must be a positive integer", make_gaussians, 0)
-    raises(ValueError, "n must be a positive integer", make_tlssvor, 2.5)
-    for noise in (-0.1, np.nan, np.inf, "0.1"):
-        raises(ValueError, "noise must be", make_tlssvor, noise=noise)
+    raises(ValueError, "must be a positive integer", make, 0)
+    if make is make_tlssvor:
+        raises(ValueError, "noise must be", make, noise=np.inf)
 
 
 def test_the_election_is_the_published_table():

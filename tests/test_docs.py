@@ -48,18 +48,8 @@ def test_docstring_examples(name):
     assert result.failed == 0
 
 
-def test_public_functions_have_examples():
+def test_public_functions_have_examples_and_name_related_functions_that_exist():
     finder = doctest.DocTestFinder(recurse=False)
-    public = [name for name in MODULES if "._" not in name and name.count(".") == 1]
-    for module in map(importlib.import_module, ["ordinal", *public]):
-        for name in dir(module):
-            item = getattr(module, name)
-            # what `load` reads is written by a model, whose pages show both
-            if inspect.isfunction(item) and name != "load":
-                assert any(test.examples for test in finder.find(item, name)), name
-
-
-def test_public_functions_name_related_functions_that_exist():
     public = [name for name in MODULES if "._" not in name and name.count(".") == 1]
     seen = set()
     for module in map(importlib.import_module, ["ordinal", *public]):
@@ -68,6 +58,9 @@ def test_public_functions_name_related_functions_that_exist():
             if not inspect.isfunction(item) or item in seen:
                 continue
             seen.add(item)
+            # what `load` reads is written by a model, whose pages show both
+            examples = any(test.examples for test in finder.find(item, name))
+            assert examples or name == "load", name
             doc = inspect.getdoc(item) or ""
             section = re.search(r"^See Also\n-{8}\n((?:.+(?:\n|$))+)", doc, re.M)
             assert section, f"{name} has no section See Also"
@@ -179,8 +172,10 @@ def test_tests_that_the_table_of_features_names_exist():
 
 
 @pytest.mark.parametrize("page", METHOD_PAGES, ids=page_name)
-def test_headings_of_a_method_page(page):
-    """The same ones in the same order; what is particular stands between them."""
+def test_headings_and_picture_of_a_method_page(page):
+    """The same headings in the same order, with what is particular between them; a
+    small picture drawn by the block before it (tools/pictures.py), and described.
+    """
     text = BLOCK.sub("", page.read_text())
     titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert titles[:5] == FIRST_HEADINGS
@@ -192,11 +187,6 @@ def test_headings_of_a_method_page(page):
     assert "\n\n" not in introduction  # one paragraph
     bodies = re.split(r"^## .*$", page.read_text(), flags=re.MULTILINE)[1:]
     assert all(len(body.strip()) > 20 for body in bodies)
-
-
-@pytest.mark.parametrize("page", METHOD_PAGES, ids=page_name)
-def test_picture_of_a_method_page(page):
-    """Drawn by the block before it (tools/pictures.py), small, and described."""
     section = page.read_text().split("## A picture\n")[1].split("\n## ")[0]
     *_, last = BLOCK.finditer(section)
     found = re.fullmatch(r"\s*!\[(.+)\]\((.+)\)\s*", section[last.end() :])
@@ -251,16 +241,12 @@ def test_the_summary_of_all_methods_follows_from_its_tables():
         assert abs(shown[5] - memory[row]["car"]) <= 0.5
 
 
-def test_files_in_the_architecture_exist():
+def test_files_in_the_architecture_exist_and_every_package_is_named():
     text = (ROOT / "docs/architecture.md").read_text()
     files = re.findall(r"`([\w/]+(?:\.\w+|/))`", text)
     assert len(files) > 30
     for file in files:
         assert (ROOT / file).exists() or (ROOT / "ordinal" / file).exists(), file
-
-
-def test_the_architecture_names_every_package():
-    text = (ROOT / "docs/architecture.md").read_text()
     cells = "".join(re.findall(r"^\|[^|]*\|([^|]*)\|", text, re.M))
     folders = {path.parent.name for path in ROOT.glob("ordinal/*/__init__.py")}
     files = {path.stem for path in ROOT.glob("ordinal/[a-z]*.py")}

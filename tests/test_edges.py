@@ -119,12 +119,10 @@ def test_columns_of_very_different_scales_all_count(fit, layout):
     plain = fit(layout(ROWS), RANKS, l2=0).coef
     found = fit(layout(ROWS * scales), RANKS, l2=0).coef
     assert_allclose(found * scales, plain, rtol=1e-6)
-
-
-def test_a_path_over_columns_of_very_different_scales_is_finite():
-    path = ordinal.fit_pom_path(ROWS * [1e-160, 1e160], RANKS, n_lambdas=3)
-    assert path.convergence.converged
-    assert np.isfinite(path.coefs).all()
+    if fit is ordinal.fit_pom and layout is np.asarray:
+        path = ordinal.fit_pom_path(ROWS * scales, RANKS, n_lambdas=3)
+        assert path.convergence.converged
+        assert np.isfinite(path.coefs).all()
 
 
 @pytest.mark.slow("fits of four scales per method")
@@ -187,13 +185,10 @@ def test_every_weight_that_is_accepted_gives_a_finite_model(method, weight):
 ])  # fmt: skip
 def test_weights_beyond_what_sums_of_doubles_hold_are_refused(method, weight, message):
     raises(ValueError, message, method, ROWS, RANKS, sample_weight=weight)
-
-
-@which(takes="class_weight")
-def test_class_weights_beyond_what_sums_of_doubles_hold_are_refused(method):
     for factor, rule in ((1e300, "the sum of "), (1e16, "")):
         message = f"^{rule}sample_weight times class_weight must "
-        raises(ValueError, message, method, ROWS, RANKS, class_weight={1: factor})
+        if "class_weight" in method.takes:
+            raises(ValueError, message, method, ROWS, RANKS, class_weight={1: factor})
 
 
 @which(takes="cost")

@@ -1,12 +1,10 @@
 """Expectation propagation by itself: the fixed point, its evidence, the bound."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import (
-    exact_evidence,
     kernel_matrix,
     sequential_ep,
     slope,
@@ -49,19 +47,6 @@ def test_the_fixed_point_is_that_of_the_sequential_schedule(case):
     assert_allclose(var, np.diagonal(A), rtol=1e-6)
     assert_allclose(got.state[0], p, rtol=1e-5, atol=1e-6 / case.noise**2)
     assert_allclose(got.state[1], p * m, rtol=1e-5, atol=1e-5 * (1 + p.max()))
-
-
-@pytest.mark.slow("integrals over three dimensions")
-@pytest.mark.parametrize("y", [[0, 1], [1, 1], [0, 2], [0, 1, 2], [2, 2, 0]])
-@pytest.mark.parametrize(("v", "correlation"), [(0.1, 0.5), (1.0, -0.4), (1.0, 0.95)])
-def test_the_evidence_of_a_few_rows_is_that_of_integration(y, v, correlation):
-    b = np.array([-0.3, 0.8])
-    K = np.eye(len(y)) + correlation * (1 - np.eye(len(y)))
-    exact = np.log(exact_evidence(K, y, b, v))
-    got, _, _ = infer(K, likelihood(y, b, v))
-    assert_allclose(got.objective, exact, atol=0.02)
-    bound, _, _ = infer(K, likelihood(y, b, v), bound=True)
-    assert exact - 0.2 < bound.objective <= exact
 
 
 @given(gpor_cases(), st.integers(0, 2**32 - 1))

@@ -26,6 +26,9 @@ def test_the_gap_of_one_problem(primal, dual):
     c = record(primal=primal, dual=dual)
     assert c.gap == primal - dual
     assert c.rel_gap == (primal - dual) / max(abs(primal), abs(dual), 1)
+    c = record(dual=None)
+    assert np.isnan([c.gap, c.rel_gap]).all()
+    assert "gap" not in str(c)
 
 
 def test_the_record_of_several_problems():
@@ -42,13 +45,6 @@ def test_the_record_of_several_problems():
     assert whole.rel_gap == 4.25 / 8.75
     assert Convergence.of_parts(parts[::2]).converged
     assert Convergence.of_parts([record(dual=None)]).dual is None
-
-
-def test_without_a_dual_there_is_no_gap():
-    c = record(dual=None)
-    assert np.isnan(c.gap)
-    assert np.isnan(c.rel_gap)
-    assert "gap" not in str(c)
 
 
 @pytest.mark.parametrize(("status", "remedy"), [

@@ -15,7 +15,7 @@ from scipy import sparse
 from strategies import raises, sample
 
 import ordinal
-from ordinal import fit_pom, fit_svorim, kernels
+from ordinal import fit_pom, fit_svorim
 from ordinal._model import labelled
 from ordinal.preprocessing import Standardizer, TablePreprocessor
 
@@ -79,12 +79,6 @@ def test_a_start_has_the_same_columns():
     assert fit_svorim(X, y, start=start).convergence.converged
     with pytest.raises(ValueError, match=r"^start and X must have the same columns"):
         fit_svorim(frame[names[::-1]], y, start=start)
-
-
-def test_a_summary_is_short_whatever_the_kernel_holds():
-    X, y = sample(40, 3, d=30)
-    model = fit_svorim(X, y, kernel=kernels.ARD(np.full(30, 0.1)))
-    assert max(map(len, repr(model).splitlines())) < 120
 
 
 @every_method
