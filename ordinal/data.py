@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ._files.chunks import TableBlocks
-from ._files.table import STDIN, layout_of
+from ._files.table import check_rereadable, layout_of
 from ._input.checks import as_path, check_flag, shown, with_suggestions
 from ._model.predicted import predicted, write_predicted
 
@@ -92,10 +92,7 @@ def blocks(
     (2, 2) [1, 2]
     """
     path = as_path("path", path)
-    if path == STDIN:
-        raise ValueError(
-            "path must be a file, because standard input can be read only once"
-        )
+    check_rereadable("path must be", path)
     layout_of(path, separator, decimal, None, encoding)  # for its errors
     _check_names("features", () if features is None else features)
     _check_names("drop", drop)

@@ -459,7 +459,7 @@ def test_no_file_that_is_read_is_written(run, tmp_path, monkeypatch, line):
 
 
 def test_unknown_categories_are_named_once_per_column(run, told):
-    lines = [f"{k},{'uvw'[k % 3]},{k % 2}\n" for k in range(30)]
+    lines = [f"{k / 2},{'uvw'[k % 3]},{k % 2}\n" for k in range(30)]
     text = "a,b,y\n" + "".join(lines)
     Path("t.csv").write_text(text)
     run("fit t.csv --method svorim --folds 0 --out m.npz")
@@ -472,11 +472,13 @@ def test_unknown_categories_are_named_once_per_column(run, told):
 
 
 @pytest.mark.parametrize(("header", "cells", "note"), [
-    ("a,b,y", lambda k: f"{k},{k % 4},{k % 2}", ""),
-    ("a,constant,y", lambda k: f"{k},7,{k % 2}", ""),
-    ("a,b,y", lambda k: f"{k},{k % 4},{k % 2 if k else 99}",
+    ("a,b,y", lambda k: f"{k + (k > 38)},{k % 4},{k % 2 / 2}", ""),
+    ("a,constant,y", lambda k: f"{k / 2},7,{k % 2}", ""),
+    ("the nr,b,y", lambda k: f"{50 - k},{k % 4},{k % 2}",
+     "'the nr' numbers the rows: leave it out by --drop 'the nr' unless"),
+    ("a,b,y", lambda k: f"{k / 2},{k % 4},{k % 2 if k else 99}",
      "99 of 'y' is a rank of a single row: remove the row if it holds a total"),
-    ("a,the copy,y", lambda k: f"{k},{'uv'[k % 2]},{k % 2}",
+    ("a,the copy,y", lambda k: f"{k / 2},{'uv'[k % 2]},{k % 2}",
      "'the copy' stands for 'y' one to one: leave it out by --drop 'the copy'"),
 ])  # fmt: skip
 def test_odd_ranks_are_noted(told, header, cells, note):
@@ -578,11 +580,12 @@ def test_predict_gives_probabilities(run, rows):
     (["1", "2", "3 %", "4", "5"],
      "line 4, column 'a': '3 %' is not a finite number as others are; remove"),
     (["1", "2", "inf", "4", "5", "6"], "line 4, column 'a': 'inf' is not a finite"),
+    (["1", "2", "-", "3", "5", "6"], "are; for missing values: --missing -; or for"),
     ([f"name {k}" for k in range(60)], "60 different strings in 60 rows"),
     ([f"2020-01-{k:02}" for k in range(1, 31)], "leave it out by --drop a, or"),
 ])  # fmt: skip
 def test_a_column_of_neither_numbers_nor_categories_is_named(run, cells, message):
-    rows = [f"{cell},{k},{k % 2}\n" for k, cell in enumerate(cells)]
+    rows = [f"{cell},{k / 2},{k % 2}\n" for k, cell in enumerate(cells)]
     Path("t.csv").write_text("".join(["a,b,y\n", *rows]))
     fit = "fit t.csv --method npsvor --out m.npz"
     error = run(fit, code=2)
@@ -607,7 +610,7 @@ def test_fit_and_predict_other_layouts(run, name, separator, decimal, options):
     assert run(f"predict m.npz {name} {options}") == expected
 
 
-def test_a_table_of_standard_input(run, monkeypatch):
+def test_a_table_of_standard_input(run, told, monkeypatch):
     content = Path("data.csv").read_bytes()
     run(FIT)
     expected = run("predict m.npz data.csv")
@@ -618,6 +621,9 @@ def test_a_table_of_standard_input(run, monkeypatch):
     ):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
         assert run(line).startswith(said)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    out, err = told("predict m.npz - --score")
+    assert (out, err[:8]) == (expected, "60 rows:")
 
 
 # Errors
@@ -627,6 +633,7 @@ def test_a_table_of_standard_input(run, monkeypatch):
     ("compare --methods magic", "invalid choice: 'magic'"),
     ("compare --methods bosting", "did you mean 'boosting'?"),
     ("compare --methods pom,svorim", "as in --methods pom svorim"),
+    ("compare --methods pom data.csv", "; name the file before --methods"),
     ("compare --treads 2", "did you mean '--threads'? (see `ordinal comp"),
     ("compare data.csv --classes 1, 2", "put quotes around a value"),
     ("compare data.csv --drop east,north", "as in east north"),
@@ -674,7 +681,7 @@ def test_errors_take_one_line(run, line, message):
 
 @pytest.mark.parametrize(("lines", "message"), [
     ([f"{k / 2},{1000 * k}" for k in range(60)], "60 distinct values; cut it"),
-    ([f"{k},{k / 2}" for k in range(60)], "line 3, column 'b': '0.5' is not a ran"),
+    ([f"{k / 2},{k / 4}" for k in range(60)], "line 3, column 'b': '0.25' is not a"),
     (["1,1", "2,2", "3,1O", "4,2"], "line 4, column 'b': '1O' is not a finite num"),
     (["1 2"], "cells were separated by ',': state another separator, such as"),
     (["1;2,5"], "column 'b': '2,5' is not a finite number; --decimal , reads"),

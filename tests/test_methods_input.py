@@ -95,8 +95,9 @@ def test_methods_of_models_answer_arguments_of_other_packages(
     partial(ordinal.fit_boosting, n_rounds=3),
     partial(ordinal.fit_stacking, methods=["pom", "lit"]),
     partial(ordinal.select, "pom", search={"l2": [1.0, 2.0]}, cv=2),
+    partial(ordinal.compare, methods=["pom"], cv=2),
     ordinal.sklearn.POM().fit,
-], ids=["linear", "table", "kernel", "trees", "pool", "search", "sklearn"])  # fmt: skip
+], ids="linear table kernel trees pool search comparison sklearn".split())  # fmt: skip
 def test_a_column_that_numbers_the_rows_is_warned_of(fit):
     table = pd.DataFrame({"ID": np.random.default_rng(0).permutation(40), "a": UNIT})
     message = r"column 'ID' of X seems to identify .* as X.drop\(columns=\['ID'\]\)"

@@ -6,7 +6,7 @@ from .._files.readers import as_numbers
 from .._files.table import Table
 from .._input.checks import enumerated
 from .._input.columns import disguise_of, identify_rows
-from .._input.labels import by_number
+from .._input.labels import by_number, in_halves
 from .._model.printing import Table as Printed
 from .data import MAX_RANKS
 
@@ -21,6 +21,8 @@ def columns_of(table: Table) -> tuple[Printed, list[str]]:
     for name in table.names:
         kind, n_missing, values, text = _column(table, name)
         rows.append((name, kind, n_missing, text))
+        if in_halves(values):  # as ratings by stars, which are ranks like 1, 2, 3
+            kind = _WHOLE
         if kind in ranks and 1 < values.size <= MAX_RANKS:
             ranks[kind].append(name)
     ready, worded = ranks[_WHOLE] + ranks[_ORDERED], ranks[_CATEGORIES]

@@ -24,7 +24,7 @@ from ..comparison.methods import Study, compared
 from ..model_selection.data import SearchData
 from ..model_selection.scoring import Scoring, scorers_of
 from .data import Data, read_task
-from .methods import described, described_grid, learner_of, on_terminal
+from .methods import described, described_grid, learner_of
 
 Report: TypeAlias = Callable[
     [Data, Comparison, Mapping[str, Learner], argparse.Namespace], str
@@ -217,8 +217,7 @@ def _compare(args: argparse.Namespace) -> None:
     learners = _learners(names, args)
     rows, seed = SearchData(data.X, None, data.y, data.classes), args.seed or 0
     study = Study(rows, learners, scorers_of(_SCORING, None), args.rule, (seed,))
-    line = Line() if on_terminal() else None
-    result = compared(study, splits, line)
+    result = compared(study, splits, Line())
     print(REPORTS[args.format](data, result, learners, args), flush=True)
     if args.plot is not None:
         scored = [name for name in result.methods if name not in result.reasons]

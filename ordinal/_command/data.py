@@ -18,7 +18,7 @@ import numpy as np
 
 from .._files.chunks import TableBlocks
 from .._files.readers import Layout, as_numbers, column_of
-from .._files.table import STDIN, Table, read_table
+from .._files.table import STDIN, Table, check_rereadable, read_table
 from .._formula.dates import PARTS, Part
 from .._input.checks import enumerated, listed, shortened, shown
 from .._input.columns import (
@@ -29,6 +29,7 @@ from .._input.columns import (
 )
 from .._input.frame import Frame, date_of
 from .._input.labels import by_number, ranks_of
+from .._model.preparation import IDENTIFIER
 from ..datasets.sets import CONDITIONS, houses_file
 from ..model_selection.splits import Splits, drawn_folds, drawn_holdouts
 from ..preprocessing import Binning
@@ -37,6 +38,7 @@ from .predict import layout_options
 BINNINGS = {"frequency": Binning.equal_frequency, "length": Binning.equal_length}
 
 _LARGE = 1 << 30  # bytes of a file
+_FEW = 20  # rows in which consecutive numbers may be a feature
 
 _UNDECORATED = "remove thousands separators, percent signs and currencies"
 
@@ -144,7 +146,7 @@ def read_data(args: argparse.Namespace, labels: np.ndarray | None = None) -> Dat
 
 
 def _notes(X: Frame, y: np.ndarray, target: str) -> list[str]:
-    """Return what is odd about ranks: those of a single row, and copies of them."""
+    """Return what is odd: ranks of a single row, copies of the ranks, row numbers."""
     labels, ranks, counts = np.unique(y, return_inverse=True, return_counts=True)
     single, notes = labels[counts == 1].tolist(), []
     if 0 < len(single) < labels.size / 2:
@@ -153,14 +155,27 @@ def _notes(X: Frame, y: np.ndarray, target: str) -> list[str]:
             f"{'are ranks' if single[1:] else 'is a rank'} of a single row: remove the "
             "row if it holds a total"
         )
-    for name, values in zip(X.shown_names, X.values.T, strict=True):
+    for name, values, known in zip(X.shown_names, X.values.T, X.labels, strict=True):
+        is_number = known is None and not IDENTIFIER.fullmatch(name)  # else a warning
         # The first rows of most columns show that they are no copies.
         if all(_one_to_one(values[k], ranks[k]) for k in (slice(0, 999), slice(None))):
             notes.append(
                 f"{shown(name)} stands for {shown(target)} one to one: leave it out by "
                 f"--drop {quote(name)} unless it is known before the label"
             )
+        elif is_number and _count_rows(values):
+            notes.append(
+                f"{shown(name)} numbers the rows: leave it out by --drop {quote(name)} "
+                "unless their order matters"
+            )
     return notes
+
+
+def _count_rows(values: np.ndarray) -> bool:
+    """Return whether values are consecutive whole numbers in any order."""
+    n = values.size
+    few = n <= _FEW or np.ptp(values) != n - 1  # NaN differs as well
+    return not few and np.array_equal(np.sort(values), values.min() + np.arange(n))
 
 
 def _one_to_one(values: np.ndarray, ranks: np.ndarray) -> bool:
@@ -198,11 +213,7 @@ def read_streamed(args: argparse.Namespace) -> Streamed:
         raise ValueError(
             "--missing-labels drop needs the whole table in memory: leave out --stream"
         )
-    if args.data == STDIN:
-        raise ValueError(
-            "--stream needs a file, because standard input can be read only once: "
-            "save the input to a file and pass its path"
-        )
+    check_rereadable("--stream needs", args.data)
     source = TableBlocks(
         args.data,
         drop=tuple(args.drop),
@@ -369,6 +380,9 @@ def categorical_of(
             row = next(row for row, cell in enumerate(cells) if cell in slips)
             ways = ["--decimal , reads decimal commas"] * _has_comma(cells[row])
             ways += [_UNDECORATED] * is_decorated(cells[row])
+            if not re.search(r"\d", "".join(slips)):
+                words = " ".join(map(quote, sorted(slips)[:3]))
+                ways.append(f"for missing values: --missing {words}")
             ways.append(f"for categories: --categorical {quote(name)}")
             error = table.error(
                 row,
@@ -531,10 +545,13 @@ def _ranked_labels(
         return y, np.array(table.orders[target])
     if text:
         raise _unordered(table, target, by_number(np.unique(y)).tolist())
-    if y.dtype.kind != "i":
-        row = next(i for i, v in enumerate(y) if v % 1 or abs(v) >= 2**53)
+    odd = np.flatnonzero((2 * y % 1 != 0) | (np.abs(y) >= 2**53))
+    if odd.size:
         raise table.error(
-            row, target, "is not a rank: cut the numbers into ranks with --bins"
+            odd[0],
+            target,
+            "is not a rank: cut the numbers into ranks with --bins, or list them by "
+            "--classes",
         )
     classes = np.unique(y)
     if classes.size > MAX_RANKS:

@@ -68,6 +68,8 @@ class _Parser(argparse.ArgumentParser):
         if action.option_strings and action.nargs and set(parts) <= {*action.choices}:
             example = f"{action.option_strings[0]} {' '.join(parts)}"
             remedy = f"; separate names by blanks, as in {example}"
+        elif action.option_strings and os.path.exists(value):
+            remedy = f"; name the file before {action.option_strings[0]}"
         else:
             names = ", ".join(map(str, action.choices))
             remedy = similar_to(value, action.choices) or f" (choose from {names})"
@@ -175,7 +177,7 @@ def _add_layout(command: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="WORD",
         help="words that stand for a missing value, as an empty cell does (default: ? "
-        "NA N/A NaN null None); labels of --classes and --order never do",
+        "NA N/A #N/A NaN null None); labels of --classes and --order never do",
     )
     layout.add_argument(
         "--missing-labels",

@@ -25,6 +25,9 @@ _ADVICE = re.compile(
 # Columns of the table, which Python calls X
 _OF_X = re.compile(r"(\bcolumns? '[^']*'(?:, '[^']*')*) of X\b")
 
+# Advice to leave columns out
+_LEFT_OUT = re.compile(r"as X\.drop\(columns=\[([^]]*)\]\) does")
+
 # A penalty that a message advises without a value
 _PENALTY = re.compile(r"\b(l1|l2|ridge) > 0(?![.\d])")
 
@@ -128,8 +131,15 @@ def in_options(message: str) -> str:
     message = _LAYOUT.sub(lambda found: f"--{found[1]} {quote(found[2])}", message)
     message = message.replace("where preprocess is given", "in the command")
     message = _OF_X.sub(r"\1", message)
+    message = _LEFT_OUT.sub(_by_drop, message)
     message = _PENALTY.sub(r"--set \1=0.1", message.replace(" of the command", ""))
     return _ADVICE.sub(option, message)
+
+
+def _by_drop(found: re.Match[str]) -> str:
+    """Return the option for the columns that a message lists as strings."""
+    names = (name[1:-1] for name in found[1].split(", "))
+    return f"by --drop {' '.join(map(quote, names))}"
 
 
 def on_terminal() -> bool:

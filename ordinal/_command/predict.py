@@ -38,14 +38,15 @@ def predict(args: argparse.Namespace) -> None:
     options = _effects(model, args)
     layout = layout_options(args)
     layout_of(args.data, **layout)
-    if args.score:
-        _score(model, args, options)
+    table = read_table(args.data, **layout) if args.score else None
+    if table is not None:
+        _score(model, table, args, options)
     elif args.target is not None:
         raise ValueError(
             "--target names the labels for --score: add --score, or leave --target out"
         )
     keep = tuple(dict.fromkeys(args.keep))
-    rows = TableBlocks(args.data, drop=keep, **layout)
+    rows = TableBlocks(args.data, drop=keep, held=table, **layout)
     if args.out:
         write_predicted(args.out, model, rows, args.proba, keep, **options)
         return
@@ -85,10 +86,9 @@ def _effects(model: Any, args: argparse.Namespace) -> dict[str, str]:
 
 
 def rows_with_labels(
-    model: Any, args: argparse.Namespace, **options: str
+    model: Any, table: Table, args: argparse.Namespace, **options: str
 ) -> tuple[Frame, np.ndarray, int]:
     """Return the rows of a table for a model, their labels, and the number left out."""
-    table = read_table(args.data, **layout_options(args))
     target = table.names[-1] if args.target is None else args.target
     known = [str(label) for label in model.classes.tolist()]
     table = replace(table, levels=levels_of(model) | {target: known})
@@ -122,11 +122,13 @@ def frame_of(table: Table, features: Sequence[str]) -> Frame:
     return table.frame(tuple(features), categorical)
 
 
-def _score(model: Any, args: argparse.Namespace, options: dict[str, str]) -> None:
+def _score(
+    model: Any, table: Table, args: argparse.Namespace, options: dict[str, str]
+) -> None:
     """Print the errors of the predictions of a table with labels."""
     from .. import metrics  # which predictions alone do not need
 
-    rows, y, left_out = rows_with_labels(model, args, **options)
+    rows, y, left_out = rows_with_labels(model, table, args, **options)
     predicted = model.predict(rows, **options)
     classes = model.classes
     values = {

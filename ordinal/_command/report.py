@@ -8,11 +8,11 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
-from zipfile import is_zipfile
+from zipfile import BadZipFile, ZipFile, is_zipfile
 
 import ordinal
 
-from .._files.table import STDIN, read_table
+from .._files.table import STDIN, Table, read_table
 from .._files.writing import check_target, writing
 from .._model.predicted import columns_of_effects, levels_of
 from .._views.page import coefficient_table
@@ -25,7 +25,8 @@ def report(args: argparse.Namespace) -> None:
     """Write the page about a model on the rows of a table."""
     check_target(args.out)
     model = loaded(args.model)
-    rows, y, _ = rows_with_labels(model, args)
+    table = read_table(args.data, **layout_options(args))
+    rows, y, _ = rows_with_labels(model, table, args)
     model.report(rows, y, args.out, title=args.title)
 
 
@@ -34,11 +35,12 @@ def explain(args: argparse.Namespace) -> None:
     if args.out:
         check_target(args.out)
     model = loaded(args.model)
+    table = read_table(args.data, **layout_options(args))
     if args.target is not None:
-        rows, y, _ = rows_with_labels(model, args)
+        rows, y, _ = rows_with_labels(model, table, args)
         found = model.explain(rows, y)
     else:
-        found = model.explain(_rows(model, args))
+        found = model.explain(_rows(model, table))
     _put(_as_csv(found.table()) if args.out else f"{found}\n", args.out)
 
 
@@ -66,8 +68,14 @@ def show(args: argparse.Namespace) -> None:
 
 
 def _is_model(path: str) -> bool:
-    """Return whether a file is an archive, as models are and tables are not."""
-    return path != STDIN and Path(path).is_file() and is_zipfile(path)
+    """Return whether a file is an archive of arrays, as models are."""
+    if path == STDIN or not (Path(path).is_file() and is_zipfile(path)):
+        return False
+    try:
+        with ZipFile(path) as archive:
+            return all(name.endswith(".npy") for name in archive.namelist())
+    except BadZipFile:  # about which the reader of models says more
+        return True
 
 
 def _put(text: str, path: str | None) -> None:
@@ -79,9 +87,8 @@ def _put(text: str, path: str | None) -> None:
         file.write(text.encode("utf-8"))
 
 
-def _rows(model: Any, args: argparse.Namespace) -> Any:
+def _rows(model: Any, table: Table) -> Any:
     """Return the rows of a table, which need no labels."""
-    table = read_table(args.data, **layout_options(args))
     table = replace(table, levels=levels_of(model))
     features = model.feature_names or table.names[: model.n_features]
     return frame_of(table, [*features, *columns_of_effects(model)])

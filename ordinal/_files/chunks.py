@@ -148,6 +148,8 @@ class TableBlocks(Immutable):
         As for `read_table`.
     levels : mapping of str to sequence of str
         Words that are values of a column, as for `Table`.
+    held : Table, optional
+        Content of the file, if it has been read already, as of a pipe.
     """
 
     path: str
@@ -160,11 +162,15 @@ class TableBlocks(Immutable):
     missing: tuple[str, ...] | None = None
     levels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     encoding: str = "utf-8"
+    held: Table | None = None
 
     def tables(
         self, columns: Sequence[str] | None = None
     ) -> Generator[Table, None, None]:
         """Yield the chunks of the file; other columns may be left out."""
+        if self.held is not None:
+            yield replace(self.held, levels=self.levels)
+            return
         pieces = table_pieces(
             self.path,
             separator=self.separator,

@@ -25,7 +25,7 @@ from .._input.columns import (
 )
 
 # Cells that stand for a missing value, in lower case.
-MISSING = ("", "?", "na", "n/a", "nan", "null", "none")
+MISSING = ("", "?", "na", "n/a", "#n/a", "nan", "null", "none")
 # Text of a missing value of Parquet, where any other text is a value.
 NULL = "\0null"
 _RECOGNISED = ",;\t|"  # separators that the first line may show

@@ -11,6 +11,7 @@ from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from numbers import Real
+from pathlib import Path
 from typing import IO, Any, Protocol
 
 import numpy as np
@@ -452,6 +453,7 @@ def layout_of(
 _PART = 1 << 20  # bytes read at a time
 _LONGEST = 1 << 28  # bytes of a line
 _ZIP = b"PK\x03\x04"  # first bytes of workbooks and models
+_PACKED = b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"  # of bzip2, xz and zstd
 
 
 def check_text(path: str, part: bytes, line: int) -> None:
@@ -464,6 +466,11 @@ def check_text(path: str, part: bytes, line: int) -> None:
             f"{path} is an archive, such as a zip file, an Excel workbook or a saved "
             "model, and not a table: unpack the zip file, or save the sheet as CSV in "
             "UTF-8, or as Parquet"
+        )
+    if part.startswith(_PACKED):
+        raise ValueError(
+            f"{path} is compressed, and not by gzip: decompress it, or compress it by "
+            "gzip, which is read as it is"
         )
     if b"\0" in part:
         raise ValueError(
@@ -521,6 +528,25 @@ def as_utf8(file: Any, encoding: str) -> Any:
     return file if encoding == "utf-8" else InUtf8(file, encoding)
 
 
+def check_rereadable(needs: str, path: str) -> None:
+    """Raise ValueError for standard input and pipes, whose content is gone once read.
+
+    `needs` begins the message, such as "path must be".
+    """
+    is_pipe = path != STDIN and Path(path).exists() and not _is_stored(Path(path))
+    if path == STDIN or is_pipe:
+        what = f"{shown(path)}, a pipe," if is_pipe else "standard input"
+        raise ValueError(
+            f"{needs} a file, because {what} can be read only once: save the input to "
+            "a file and pass its path"
+        )
+
+
+def _is_stored(path: Path) -> bool:
+    """Return whether a path is a file, or a folder, which its reader refuses."""
+    return path.is_file() or path.is_dir()
+
+
 def _content(path: str, encoding: str) -> tuple[str, bytes]:
     """Return the name of a table for messages, and its decompressed bytes in UTF-8."""
     name = "standard input" if path == STDIN else path
@@ -550,6 +576,11 @@ def unreadable(path: str) -> Iterator[None]:
                 f"{error.encoding}: state the encoding of the file, such as "
                 "encoding='cp1252'"
             )
+        elif isinstance(error, csv.Error):
+            problem += (
+                "; if cells are not separated by commas, state the separator, such as "
+                "separator=' '; or close the quotes, and double those within cells"
+            )
         raise ValueError(f"{path} is not a readable table: {problem}") from error
 
 
@@ -575,12 +606,19 @@ def _check_width(
     width, others = len(rows[0]), f"line {lines[0]} has"
     if above is not None:
         width, others = len(above.names) + above.skipped, "those above have"
-    for row, line in zip(rows, lines, strict=True):
+    for k, (row, line) in enumerate(zip(rows, lines, strict=True)):
         if len(row) != width:
+            ways = ["put quotes around cells that contain it"]
+            if above is None and k == 1 and len(row) > width:
+                ways.append("remove lines above the names of the columns")
+            if above is None and k == 1 and len(row) == width + 1:
+                ways.append("begin line 1 with a separator if the rows have names")
+            other = "," if layout.separator == ";" else ";"
+            ways.append(f"state another one, such as separator={shown(other)}")
             raise ValueError(
                 f"{path}, line {line} has {len(row)} cells, but {others} {width}; "
-                f"cells were separated by {shown(layout.separator)}: put quotes around "
-                "cells that contain it, or state another one, such as separator=';'"
+                f"cells were separated by {shown(layout.separator)}: "
+                f"{', or '.join(ways)}"
             )
 
 

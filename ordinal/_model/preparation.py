@@ -20,7 +20,6 @@ from .._input.checks import (
     resolve_rng,
     shown,
 )
-from .._input.columns import Categories
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import (
@@ -57,7 +56,7 @@ Callback = Callable[[State], object]
 READING = Reading()  # all rows in memory
 
 # Names of columns that number the rows: id, customer_id, rownames, Unnamed: 0
-_IDENTIFIER = re.compile(
+IDENTIFIER = re.compile(
     r"(.*[ _.-])?(id|uuid|guid)|index|row[ _.-]?(names?|number|nr|num)|unnamed: 0",
     re.IGNORECASE,
 )
@@ -185,30 +184,28 @@ def prepare(
         # A pass of a basis of columns stops within the source, which may hold a file.
         monitor.at_end(problem.close)
     problem.check_spans()
-    if problem.feature_names is not None:
-        warn_of_identifiers(problem, reading.categories)
+    if problem.feature_names is not None and isinstance(problem.X, np.ndarray):
+        kinds = reading.categories or (None,) * problem.n_features
+        warn_of_identifiers(problem.X, problem.shown_names, kinds)
     moments = dense_moments(problem) if by_scale else None
     if moments is not None:
         warn_of_scales(name, problem, moments)
     return Prepared(problem, threads, generator, monitor, moments)
 
 
-def warn_of_identifiers(problem: Problem, categories: Categories | None) -> None:
+def warn_of_identifiers(
+    X: np.ndarray, names: Sequence[str], kinds: Sequence[np.ndarray | None]
+) -> None:
     """Warn of columns whose names and distinct values say that they number the rows.
 
     Categories that identify rows are an error of the reader, unless the caller declares
     them; numbers may be features.
     """
-    X: Any = problem.X
-    if not isinstance(X, np.ndarray):
-        return
-    kinds = categories or (None,) * problem.n_features
-    named = enumerate(zip(problem.shown_names, kinds, strict=True))
     found = [
         column
-        for j, (column, kind) in named
+        for j, (column, kind) in enumerate(zip(names, kinds, strict=True))
         if kind is None
-        and _IDENTIFIER.fullmatch(column)
+        and IDENTIFIER.fullmatch(column)
         and np.unique(X[:, j]).size == len(X) > 2
     ]
     if found:
