@@ -333,6 +333,15 @@ def test_members_that_are_not_ready_are_named_and_the_first_is_fitted(monkeypatc
         model = fit_stacking(X, y, {"late": late}, cv=2, max_time=12.5)
     assert model.params == ({"l2": 0.5},)
     assert model.convergence.status is Status.MAX_TIME
+
+    def patient(X, y, *, l2=0.0, max_time=None, classes=None):
+        now[0] += max_time
+        return fit_pom(X, y, classes=classes)
+
+    start = now[0]
+    with pytest.warns(ConvergenceWarning, match="patient was not tuned"):
+        fit_stacking(X, y, {"patient": patient}, max_time=10.0)
+    assert now[0] - start <= 10.1
     with pytest.warns(ConvergenceWarning, match="max_time"):
         found = ordinal.select("pom", X, y, search={"l2": [1]}, cv=2, max_time=1e-9)
     assert "0 failed fits, 2 cut short by max_time" in repr(found)

@@ -4,7 +4,6 @@ from __future__ import annotations  # numpy.random is slow to import
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial, reduce
 from importlib.util import find_spec
 from inspect import signature
@@ -35,7 +34,7 @@ from ..exceptions import ConvergenceWarning
 from ..model_selection.data import RowArguments, SearchData
 from ..model_selection.search import splits_of
 from ..model_selection.spaces import Grid, Points, open_grid
-from ..model_selection.splits import SplitsLike, drawn_folds
+from ..model_selection.splits import Splits, SplitsLike, drawn_folds
 from ..preprocessing.base import Preprocess
 from .members import Member, MemberWork
 from .model import StackingModel
@@ -61,6 +60,7 @@ _BOOSTING = {"n_leaves": None, "structure": "score"}
 _SCORES = _BOOSTING | {"structure": "scores", "n_rounds": 100, "learning_rate": 0.2}
 _TOL = 1e-6  # on the duality gap of the weights
 _SEARCHES = 0.8  # share of max_time for searches; the rest is for the fits to all rows
+_FOLDS = 2  # in which a member is judged that is fitted in this rest
 
 
 @with_suggestions
@@ -145,8 +145,9 @@ def fit_stacking(
         Time budget in seconds. Methods are searched in the order of `methods`, whose
         default begins with the cheapest. A search that is not ready after 80 % of it is
         cut: its best point so far is the member, or the member is left out if it has
-        none. If that leaves no member, the first one is fitted untuned. The fits to all
-        rows share the rest.
+        none. If that leaves no member, the first one is fitted untuned, and judged in
+        two folds. Its fits there, and those of all members to all rows, share the rest.
+        Reading rows, coding them for a fit, and your own functions are not cut short.
     progress : bool, optional
         Whether to report progress, as for `select`. Default: after 5 s on a terminal or
         in a notebook.
@@ -213,14 +214,13 @@ def fit_stacking(
 
     reserve = (1 - _SEARCHES) * seconds
     how = splits, score, progress, n_threads
-    members, left_out, late = _searched(works, tune, reserve, *how)
-    test = np.concatenate([test for _, test in splits])
+    members, left_out, late, until = _searched(works, tune, reserve, *how)
+    n_folds = len(next(iter(members.values())).scores)  # of all members
+    test = np.concatenate([test for _, test in splits[:n_folds]])
     P = np.stack([member.P for member in members.values()])
     pool = _POOLS[scoring](P, data.rank[test], weight[test])
     used = [m for m, w in zip(members.items(), pool.weights, strict=True) if w > 0]
     models = []
-    # A search may have taken longer than its share.
-    until = max(start + seconds, time.monotonic() + reserve)
     for i, (name, member) in enumerate(used):
         now = time.monotonic()
         end = now + (until - now) / (len(used) - i)
@@ -273,13 +273,16 @@ def _searched(
     works: Mapping[str, MemberWork],
     tune: bool,
     reserve: float,
+    splits: Splits,
     *how: Any,
-) -> tuple[dict[str, Member], dict[str, str], bool]:
-    """Return the members by name, why others are left out, and whether time was short.
+) -> tuple[dict[str, Member], dict[str, str], bool, float]:
+    """Return the members by name, why others are left out, whether time was short, and
+    when the fits to all rows ought to end.
 
-    `how` are further arguments of the search of a member. If all are late, the first
-    one is fitted untuned, each of its fits within `reserve` seconds. Warns of what is
-    missing. Raises the first error if there is no member and time is not the reason.
+    `splits` and `how` are further arguments of the search of a member. If all are late,
+    the first one is fitted untuned; its fits to two folds and to all rows share
+    `reserve` seconds. Warns of what is missing. Raises the first error if there is no
+    member and time is not the reason.
     """
     members: dict[str, Member] = {}
     failed: dict[str, Exception] = {}
@@ -288,16 +291,17 @@ def _searched(
         try:
             grid = open_grid(work.fit, work.options) if tune else {}
             space = Grid(**grid) if grid else Points([{}])
-            members[name] = work.searched(name, space, *how)
+            members[name] = work.searched(name, space, splits, *how)
         except Exception as error:
             failed[name] = error
             if time.monotonic() > work.until:
                 late.append(name)
     said = [f"the search of {n} was cut" for n, m in members.items() if m.is_cut]
+    # The last fit of the searches may have taken longer than their share.
+    until = reserve + max(time.monotonic(), next(iter(works.values())).until)
     if late and not members:
-        work, end = works[late[0]], time.monotonic() + reserve
-        work = replace(work, options=work.options | work.time_left(end), until=np.inf)
-        members[late[0]] = work.searched(late[0], Points([{}]), *how)
+        work = works[late[0]].to_end(until, _FOLDS + 1)
+        members[late[0]] = work.searched(late[0], Points([{}]), splits[:_FOLDS], *how)
         said, (name, *late) = [f"{late[0]} was not tuned"], late
         failed.pop(name)
     if not members:
@@ -313,7 +317,7 @@ def _searched(
     reasons = [f"{name}: {e}" for name, e in failed.items() if name not in late]
     if reasons:
         warn(f"fit_stacking: left out {'; '.join(reasons)}", ConvergenceWarning)
-    return members, {name: str(e) for name, e in failed.items()}, bool(said)
+    return members, {name: str(e) for name, e in failed.items()}, bool(said), until
 
 
 def _record(

@@ -21,6 +21,7 @@ from .._input.sparse import is_sparse
 from .._model.column_names import innermost
 from .._model.model import Model
 from .._model.registry import method_of, unwrapped
+from .._watch.cancellation import Stopped, check_stopped, stopped_by
 from .._watch.convergence import Status, held_back
 from .._watch.progress import Progress
 from ..model_selection.data import RowArguments, TrainingRows
@@ -62,9 +63,13 @@ class MemberWork(Work):
     ----------
     until : float
         Time, by `time.monotonic`, after which nothing more is fitted.
+    shares : int
+        Number of fits that share the time until then, if every fit must give a model;
+        each may take its share of what is left. 0 if fits that are late are useless.
     """
 
     until: float = field(default=np.inf, kw_only=True)
+    shares: int = field(default=0, kw_only=True)
 
     @classmethod
     def from_fit(
@@ -99,17 +104,24 @@ class MemberWork(Work):
     def _late(self) -> Outcome:
         return replace(self._failed(TimeoutError("max_time")), status=_LATE)
 
+    def _is_late(self) -> bool:
+        return not self.shares and time.monotonic() > self.until
+
     def run(self, task: Task, n_threads: int | None) -> list[Outcome]:
-        """Fit and score, unless the time is up."""
-        if time.monotonic() > self.until:
+        """Fit and score until the time is up, also within a path of fits."""
+        try:
+            with stopped_by(self._is_late):
+                check_stopped()
+                return super().run(task, n_threads)
+        except Stopped:
+            check_stopped()  # raises it again if nobody waits for the task
             return [self._late] * task.n_outcomes
-        return super().run(task, n_threads)
 
     def _outcome(
         self, model: Any, values: Any, X_test: Any, test: np.ndarray
     ) -> Outcome:
         found = super()._outcome(model, values, X_test, test)
-        if not found.failure and time.monotonic() > self.until:
+        if not found.failure and self._is_late():
             found = self._late
         if found.failure:
             return found
@@ -126,14 +138,19 @@ class MemberWork(Work):
         options = super()._options(rows, n_threads, points)
         if self.calibrates:
             options["probability"] = False
-        return options if self.varying else options | self.time_left(self.until)
+        return options if self.varying else options | self._time_left()
 
-    def time_left(self, until: float) -> dict[str, float]:
-        """Return the option `max_time` of a fit that must end by `until`."""
-        if until == np.inf or "max_time" not in self.parameters:
+    def _time_left(self) -> dict[str, float]:
+        """Return the option `max_time` of the next fit."""
+        if self.until == np.inf or "max_time" not in self.parameters:
             return {}
-        left = max(until - time.monotonic(), 1e-3)
+        left = max((self.until - time.monotonic()) / max(self.shares, 1), 1e-3)
         return {"max_time": min(left, self.given.get("max_time") or np.inf)}
+
+    def to_end(self, until: float, shares: int) -> MemberWork:
+        """Return the work of fits that share the time until then, one by one."""
+        work = replace(self, until=until, shares=shares)
+        return replace(work, options=work.options | work._time_left())
 
     def searched(
         self,
@@ -150,7 +167,7 @@ class MemberWork(Work):
         of the rows of given numbers. Raises ValueError or TypeError if no point could
         be fitted in all folds, or if a model has no probabilities, or what are none.
         """
-        if time.monotonic() > self.until:  # samples of folds take seconds, too
+        if self._is_late():  # samples of folds take seconds, too
             raise TimeoutError("max_time")
         rows, line = np.arange(len(self.data.y)), Progress.from_argument(progress, name)
         halving = halving_from(None, None), _FIRST_FOLDS
@@ -215,8 +232,7 @@ class Member:
 
     def refitted(self, n_threads: int | None, until: float) -> Any:
         """Return the model of all rows, calibrated by the predictions of the folds."""
-        work, left = self.work, self.work.time_left(until)
-        work = replace(work, options=work.options | left, until=np.inf)
+        work = self.work.to_end(until, 1)
         model = work.refitted(self.params, n_threads)
         if not self.folds:
             return model
