@@ -1,14 +1,13 @@
 """Every `fit_*` function and variant, and what the conformance suite may ask of each.
 
 The suite is test_methods.py (results), test_methods_input.py (what callers give),
-test_methods_frames.py (data frames and the names of columns), test_methods_tables.py
-(tables with words and gaps, through models, searches, files, estimators and the
-command), test_methods_control.py (watching and ending a fit), test_methods_files.py
-(models as values) and test_methods_chunks.py (rows that are read in chunks). A new
-method joins it with one entry of METHODS; what only that method promises, and its
-mathematics, belong into a file of its own. `Method` says what the fields of an entry
-mean; `takes` is held against the signature, so that no option of a method can be
-forgotten here.
+test_methods_tables.py (data frames and the names of columns; tables with words and
+gaps, through models, searches, files and estimators), test_methods_control.py (watching
+and ending a fit), test_methods_files.py (models as values) and test_methods_chunks.py
+(rows that are read in chunks). A new method joins it with one entry of METHODS; what
+only that method promises, and its mathematics, belong into a file of its own. `Method`
+says what the fields of an entry mean; `takes` is held against the signature, so that no
+option of a method can be forgotten here.
 """
 
 import warnings

@@ -58,6 +58,7 @@ def test_continuous_targets_are_refused_with_the_remedies(call, y):
 
 @pytest.mark.parametrize("fit", [
     fit_pom,
+    lambda X, y, **how: fit_pom(Cut([20, 30], X, y), None, **how),
     partial(ordinal.fit_pom_path, n_lambdas=2),
     ordinal.fit_ratio,
     partial(ordinal.fit_clmm, groups={"g": np.arange(40) % 8}, n_quadrature=1),
@@ -92,14 +93,6 @@ def test_thresholds_have_short_names_and_are_found_by_any_number():
     whole = fit_pom(rows, [0, 2, 4, 4])  # a label between two, as numpy holds it
     between = whole.predictions(kind="exceedance", at=np.int64(3))["threshold"]
     assert_array_equal(between, ["2|4"])
-
-
-def test_values_are_ranked_in_chunks():
-    rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(90, 2)), rng.normal(size=90).round(1) / 7
-    model = fit_pom(Cut([20, 50], X, y), None, classes="values")
-    assert_array_equal(model.classes, np.unique(y))
-    assert_allclose(model.coef, fit_pom(X, y, classes="values").coef, rtol=1e-9)
 
 
 def cuts():

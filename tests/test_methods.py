@@ -286,11 +286,18 @@ def test_hard_sets_give_a_usable_model(method, name):
         assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-12)
 
 
+SKEW = np.array([[0, 1, 2, 3], [9, 0, 1, 2], [9, 9, 0, 1], [9, 9, 9, 0.0]])
+
+
 @functools.cache
 def with_probabilities(method: Method):
+    """Fit with costs where the method takes them: then the rule has these. A pool has
+    another default rule with them."""
     X, y = sample(60, 4)
-    probable = {"probability": True} if method.can("probability") else {}
-    return X, method(X, 10 * y, **probable)
+    options = {"probability": True} if method.can("probability") else {}
+    if method.can("cost") and not method.composed:
+        options |= {"cost": SKEW, **method.directed}
+    return X, method(X, 10 * y, **options)
 
 
 @every_method
@@ -304,7 +311,8 @@ def test_every_rule_does_what_it_says(method):
     assert (P.argmax(axis=1) == sample(60, 4)[1]).mean() > 0.5
     plain = model.predict(X)
     assert_array_equal(model.predict(X, rule=method.rules[0]), plain)
-    skew = np.array([[0, 1, 2, 3], [9, 0, 1, 2], [9, 9, 0, 1], [9, 9, 9, 0.0]])
+    own = method.can("cost") and not method.composed
+    skew = SKEW.T if own else SKEW  # in place of its own
     for rule in method.rules:
         labels = model.predict(X, rule=rule, cost=skew if rule == "cost" else None)
         assert labels.dtype == model.classes.dtype
@@ -317,10 +325,8 @@ def test_every_rule_does_what_it_says(method):
     expected = 10 * (P @ skew).argmin(axis=1)
     assert_array_equal(model.predict(X, rule="cost", cost=skew), expected)
     assert_array_equal(model.predict(X, rule="cost", cost=skew.tolist()), expected)
-    own = getattr(model, "cost", None)
     distance = np.abs(np.subtract.outer(range(4), range(4)))
-    table = distance if own is None else own
-    expected = 10 * (model.predict_proba(X) @ table).argmin(axis=1)
+    expected = 10 * (P @ (SKEW if own else distance)).argmin(axis=1)
     assert_array_equal(model.predict(X, rule="cost"), expected)
     rng = np.random.default_rng(0)
     for cost in (
@@ -332,20 +338,6 @@ def test_every_rule_does_what_it_says(method):
         assert_array_equal(model.predict(X, rule="cost", cost=cost), expected)
         large = np.ldexp(cost, 1000)
         assert_array_equal(model.predict(X, rule="cost", cost=large), expected)
-
-
-@which(takes="cost")
-def test_the_cost_of_a_model_is_that_of_its_rule(method):
-    X, y = sample(60, 4)
-    skew = np.array([[0, 1, 2, 3], [9, 0, 1, 2], [9, 9, 0, 1], [9, 9, 9, 0.0]])
-    probable = {"probability": True} if method.can("probability") else {}
-    model = method(X, y, cost=skew, **probable, **method.directed)
-    assert_array_equal(model.cost, skew)
-    expected = (model.predict_proba(X) @ skew).argmin(axis=1)
-    assert_array_equal(model.predict(X, rule="cost"), expected)
-    other = 1 - np.eye(4)
-    expected = (model.predict_proba(X) @ other).argmin(axis=1)
-    assert_array_equal(model.predict(X, rule="cost", cost=other), expected)
 
 
 @pytest.mark.parametrize("r", [2, *slow(3, 7)])
@@ -467,28 +459,6 @@ def test_missing_entries_go_with_the_kernel_that_takes_them(method):
         model.predict(np.where(np.isnan(new), np.inf, new))
 
 
-@which(missing="pearson")
-def test_missing_entries_are_refused_by_other_kernels(method):
-    X, y = sample(30, 3)
-    gaps = with_gaps(X)
-    message = r"^X must be finite; first bad row is"
-    for kernel in ("rbf", "linear", kernels.RBF(), lambda A, B: A @ B.T):
-        raises(ValueError, message, method, gaps, y, kernel=kernel)
-    model = method(X, y)
-    for call in (model.predict, lambda X: method.numbers(model, X)):
-        raises(ValueError, message, call, gaps)
-
-
-@which(missing="always")
-def test_missing_entries_are_taken_as_such(method):
-    X, y = sample(60, 3)
-    model = method.cut_short(with_gaps(X), y)
-    f = method.numbers(model, with_gaps(X, seed=1))
-    assert np.isfinite(f).all()
-    unknown = method.numbers(model, np.full((2, 3), np.nan))
-    assert_array_equal(unknown[0], unknown[1])
-
-
 WITH_BASIS = [m for m in METHODS if m.can("basis", "kernel")]
 WITH_BASIS = [m for m in WITH_BASIS if "basis" not in m.variant]
 # which draw rows that suit the kernel that is found, or find no number of them
@@ -556,23 +526,28 @@ def test_a_basis_of_a_precomputed_matrix_is_that_of_its_rows(method):
             method(K, y, **options | {"basis": [0]})
 
 
-VALUES = {  # of what may vary along a path: what the others have at their defaults
+VALUES = {  # of what may vary along a path, and of the others at the same time
     "C": [0.1, 1.0, 30.0], "C2": [0.3], "epsilon": [0.4], "ridge": [1e-4, 1e-2, 1.0],
     "l1": [1e-2, 0.1], "l2": [1e-2], "pair_ratio": [1.0, np.inf], "n_rounds": [9, 3],
 }  # fmt: skip
+OTHERS = {"C": 3.0, "epsilon": 0.1, "ridge": 1e-3, "l2": 0.1, "pair_ratio": 2.0}
 
 
 @those([method for method in METHODS if path_of(method.fit) is not None])
 def test_points_of_a_path_are_fits_one_by_one(method):
+    """They take what they do not name from the arguments of the fit."""
     X, y = sample(90, 3, noise=1.0)
     new, path = X[::3] + 0.1, path_of(method.fit)
     points = [{name: value} for name in path.varying for value in VALUES[name]]
     precise = method.precise or {}
-    options = {"n_threads": 1, **method.variant, **precise}
+    given = {name: OTHERS[name] for name in path.varying if name in OTHERS}
+    options = {"n_threads": 1, **method.variant, **precise, **given}
     models, values = path.fit(X, y, points, None, new, **options)
     for point, model, f in zip(points, models, values, strict=True):
-        assert all(getattr(model, name, v) == v for name, v in point.items())
-        alone = method(X, y, **{**precise, **point})
+        told = getattr(model, "statistics", model)
+        named = {**given, **point}.items()
+        assert all(getattr(told, name, v) == v for name, v in named)
+        alone = method(X, y, **{**precise, **given, **point})
         if method.precise is not None:
             assert_same(method, alone, model, new)
         else:

@@ -41,18 +41,9 @@ ENDS = range(1000, N, 1777)
 
 
 def every(names, fast=TYPICAL):
-    return pytest.mark.parametrize(
-        "name",
-        [
-            pytest.param(
-                n,
-                marks=()
-                if n in fast
-                else pytest.mark.slow("more chunks of the same kind"),
-            )
-            for n in sorted(names)
-        ],
-    )
+    slow = pytest.mark.slow("more chunks of the same kind")
+    cases = [pytest.param(n, marks=() if n in fast else slow) for n in sorted(names)]
+    return pytest.mark.parametrize("name", cases)
 
 
 @pytest.fixture(scope="module")

@@ -141,8 +141,15 @@ def test_whenever_time_is_up_there_is_a_model_that_says_so(method, up_after, tmp
     assert ends <= {Status.MAX_TIME, Status.CONVERGED, Status.N_EPOCHS}
 
 
-def test_a_polish_for_which_there_is_no_time_leaves_the_model_of_admm(monkeypatch):
+def test_a_factor_or_a_polish_for_which_there_is_no_time(monkeypatch):
+    """The model says nothing, or is that of ADMM."""
     X, y = sample(200, 4, noise=1.0)
+    for basis in (None, 50):
+        with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
+            model = ordinal.fit_npsvor(X, y, solver="admm", basis=basis, max_time=1e-9)
+        assert model.convergence.status is Status.MAX_TIME
+        assert not model.decision_function(X).any()
+        assert set(model.predict(X)) <= set(y)
     admm = ordinal.fit_npsvor(X, y, solver="admm")
 
     def no_time(*args, **options):
@@ -310,13 +317,3 @@ def test_a_fit_for_which_nobody_waits_ends_at_its_next_check(method):
         method.cut_short(X, y, **method.endless, callback=seen.append, max_time=600.0)
     assert len(seen) == 2
     method.cut_short(*sample(50, 3))  # nothing is left broken
-
-
-def test_a_factor_for_which_there_is_no_time_gives_a_model_that_says_nothing():
-    X, y = sample(300, 3)
-    for basis in (None, 50):
-        with pytest.warns(ConvergenceWarning, match="max_time after 0 steps"):
-            model = ordinal.fit_npsvor(X, y, solver="admm", basis=basis, max_time=1e-9)
-        assert model.convergence.status is Status.MAX_TIME
-        assert not model.decision_function(X).any()
-        assert set(model.predict(X)) <= set(y)

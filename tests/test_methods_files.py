@@ -187,13 +187,16 @@ SUPPORT = {  # form: the edits of its support, with what the refusal says
         ("support.indptr", lambda a: a + 1, r"\.indptr must have"),
         ("support.data", lambda a: a[:-1], "must agree with the stored entries"),
         ("support.data", lambda a: a * np.nan, "must be finite"),
+        ("header",
+         replaced_once('"Linear", "fields": {}', '"Precomputed", "fields": {}'),
+         "is not an ordinal model file"),
     ],
     "precomputed": [
         ("support", lambda a: a + 1000, "support must number training rows"),
         ("support", lambda a: -a - 1, "support must number training rows"),
         ("support", lambda a: a[:, None], "support must number training rows"),
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("form", SUPPORT)
@@ -202,14 +205,6 @@ def test_a_support_that_names_no_training_rows_is_refused(method, form, tmp_path
     model, _, _ = example(method, form)
     for name, edit, message in SUPPORT[form]:
         raises(ValueError, message, load_edited, model, tmp_path, {name: edit})
-
-
-@which(takes="kernel")
-def test_a_kernel_that_the_support_does_not_suit_is_refused(method, tmp_path):
-    model, _, _ = example(method, "csr")
-    of_numbers = replaced_once('"Linear", "fields": {}', '"Precomputed", "fields": {}')
-    with pytest.raises(ValueError, match="is not an ordinal model file"):
-        load_edited(model, tmp_path, {"header": of_numbers})
 
 
 @pytest.mark.usefixtures("counted_clock")

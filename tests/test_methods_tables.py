@@ -6,7 +6,6 @@ missing, one too many, of other types, and with categories that training rows di
 have: the labels are the same, or an error names the column.
 """
 
-import csv
 import functools
 import warnings
 
@@ -14,14 +13,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from internals import method_of, methods
+from internals import method_of
 from numpy.testing import assert_array_equal
 from registry import every_method
-from strategies import raises, slow
+from strategies import raises, sample, slow
 
 import ordinal
 import ordinal.sklearn
-from ordinal.__main__ import main
+from ordinal import kernels
 from ordinal.model_selection import Grid, select
 from ordinal.preprocessing import PreprocessedModel, TablePreprocessor
 
@@ -233,47 +232,55 @@ def test_words_for_a_method_of_numbers_are_named_and_the_way_out_too(method):
         method(FRAME, Y, **quick(method))
 
 
-def written(frame, path, y=None):
-    target = {} if y is None else {"rank": y}
-    frame.assign(**target).to_csv(path, index=False)
-    return str(path)
+X40, Y40 = sample(40, 3)
+COLUMNS = ("age", "size", "a b")
 
 
-COMMANDS = [name for method in methods() for name in method.variants]
+def gaps():
+    """Rows with an entry that is not known, in every way of saying so."""
+    X = X40.copy()
+    X[3, 1] = np.nan
+    nullable = pd.DataFrame(X40, columns=COLUMNS).astype("Float64")
+    nullable.loc[3, "size"] = pd.NA
+    objects = pd.DataFrame(X40, columns=COLUMNS).astype(object)
+    objects.loc[3, "size"] = None
+    return [
+        pd.DataFrame(X, columns=COLUMNS),
+        nullable,
+        objects,
+        pl.DataFrame(X, schema=list(COLUMNS)).fill_nan(None),
+    ]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name in ("npsvor", "pom") else pytest.param(name, marks=SLOW)
-     for name in COMMANDS],
-)  # fmt: skip
-@pytest.mark.filterwarnings("ignore::ordinal.exceptions.UnknownLevelsWarning")
-def test_the_command_finds_columns_by_name_and_names_those_it_lacks(
-    name, tmp_path, capsys
-):
-    model = str(tmp_path / "model.npz")
-    train = written(FRAME, tmp_path / "train.csv", Y)
-    assert main(["fit", train, "--method", name, "--out", model]) == 0
+@every_method
+def test_gaps_in_every_form_are_missing_values_or_refused_with_their_row(method):
+    first, *others = gaps()
+    if method.missing == "pearson":
+        for frame in (first, *others):
+            with pytest.raises(ValueError, match=r"^X must be finite; .* bad row is 3"):
+                method(frame, Y40)
+    if method.missing == "never":
+        return
+    options = {"kernel": kernels.Pearson()} if method.missing == "pearson" else {}
+    expected = method.numbers(method(first, Y40, **options), first)
+    for frame in others:
+        found = method.numbers(method(frame, Y40, **options), frame)
+        assert_array_equal(found, expected)
 
-    def predicted(frame):
-        capsys.readouterr()
-        code = main(["predict", model, written(frame, tmp_path / "new.csv")])
-        out, err = capsys.readouterr()
-        return code, [row[-1] for row in csv.reader(out.splitlines())], err
 
-    code, labels, _ = predicted(FRAME)
-    assert code == 0
-    assert len(set(labels[1:])) > 1
-    assert predicted(FRAME[FRAME.columns[::-1]])[:2] == (0, labels)
-    assert predicted(FRAME.assign(aside="x"))[:2] == (0, labels)
-    assert predicted(FRAME.astype({"count": float}))[:2] == (0, labels)
-    unseen = FRAME.astype({"colour": object}).assign(colour="puce")
-    assert predicted(unseen)[:2] == predicted(unseen.assign(colour=None))[:2]
-    for column in FRAME.columns:
-        code, _, err = predicted(FRAME.drop(columns=column))
-        assert code != 0
-        assert f"'{column}'" in err
-    code, _, err = predicted(FRAME.astype({"size": object}).assign(size="huge"))
-    assert code != 0
-    assert "'size'" in err
-    assert "huge" in err
+@pytest.mark.filterwarnings("ignore:.* has the index of X in another order")
+@every_method
+def test_rows_go_by_their_order_and_errors_name_columns(method):
+    """Columns are found by name and not by their index."""
+    index = np.random.default_rng(0).permutation(40)
+    frame = pd.DataFrame(X40, columns=COLUMNS, index=index)
+    weight = pd.Series(np.r_[np.zeros(1), np.ones(39)], index=np.arange(40)[::-1])
+    a = method(frame, pd.Series(Y40), sample_weight=weight)
+    b = method(X40, Y40, sample_weight=weight.to_numpy())
+    assert_array_equal(method.numbers(a, frame), method.numbers(b, X40))
+    frame = pd.DataFrame(X40, columns=COLUMNS).astype({"size": object})
+    frame.loc[3, "size"] = "tall"
+    raises(TypeError, r"^column 'size' of X .*'tall' in row 3", method, frame, Y40)
+    twice = pd.DataFrame(X40, columns=["a", "a", "b"])
+    for read in (method, ordinal.sklearn.TableTransformer().fit_transform):
+        raises(ValueError, r"^X has two columns 'a' \(columns 1, 2", read, twice, Y40)
