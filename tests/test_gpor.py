@@ -241,25 +241,17 @@ def test_predictions_are_those_of_the_formulas(inference, kernel):
     assert_allclose(scores, np.log(P[np.arange(20), labels]), atol=1e-4)
 
 
-@pytest.fixture(scope="module")
-def fitted():
+def test_scores_of_samples():
     X, y = sample(60, 4)
     labels = np.array(["a", "b", "c", "d"])
-    return X, labels[y], fit_gpor(X, labels[y], classes=labels)
-
-
-def test_scores_of_samples(fitted):
-    X, y, model = fitted
-    P = model.predict_proba(X)
-    rank = np.searchsorted(model.classes, y)
-    scores = model.score_samples(X, y)
-    assert_allclose(np.exp(scores), P[np.arange(60), rank], rtol=1e-12)
-    with pytest.raises(ValueError, match=r"^y has shape \(59,\), expected \(60,\) as"):
-        model.score_samples(X, y[1:])
-    with pytest.raises(ValueError, match=r"^X has 2 features, the model was fitted"):
-        model.score_samples(X[:, :2], y)
-    with pytest.raises(ValueError, match="y holds 'e' in row 0"):
-        model.score_samples(X, np.where(rank == rank[0], "e", y))
+    known = labels[y]
+    model = fit_gpor(X, known, classes=labels)
+    for rows, true, message in [
+        (X, known[1:], r"^y has shape \(59,\), expected \(60,\) as"),
+        (X[:, :2], known, "^X has 2 features, the model was fitted"),
+        (X, np.where(y == y[0], "e", known), "y holds 'e' in row 0"),
+    ]:
+        raises(ValueError, message, model.score_samples, rows, true)
     # logarithms of what no double holds
     zero = {"root": 0 * model.root, "coef": 0 * model.coef}
     far = dataclasses.replace(model, noise=1e-3, **zero)
@@ -267,22 +259,6 @@ def test_scores_of_samples(fitted):
     tail = far.score_samples(X[:2], ["a", "d"])
     z = np.array([90.0, 99.0]) / np.sqrt(1 + 1e-6)
     assert_allclose(tail, stats.norm.logsf(z), rtol=1e-10)
-
-
-def test_relevance():
-    """One of the two features is independent of the ranks."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 2))
-    y = np.digitize(X[:, 1] + 0.1 * rng.normal(size=80), [-0.5, 0.5])
-    for kernel in ("ard", "ard_linear"):
-        model = fit_gpor(X, y, kernel=kernel)
-        relevance = model.relevance()
-        assert relevance.shape == (2,)
-        assert relevance[1] > 3 * relevance[0] > 0
-        assert_array_equal(relevance, model.kernel.gamma)
-    for kernel, name in (("rbf", "RBF"), ("linear", "Linear")):
-        model = fit_gpor(X, y, kernel=kernel, optimize=False)
-        raises(ValueError, f"a {name} kernel has no relevance per", model.relevance)
 
 
 def fit(X, y, **options):
@@ -406,23 +382,16 @@ def test_the_start_of_the_paper():
     weighted = fit_gpor(X, y, optimize=False, kernel="ard", sample_weight=weight)
     repeated = np.repeat(X, weight, axis=0)
     assert_allclose(weighted.kernel.gamma, 1 / (2 * 3 * repeated.var(axis=0)))
-
-
-def test_a_start_may_name_some_only():
-    X, y = sample(30, 4)
-    base = fit_gpor(X, y, optimize=False)
+    # a start may name some of them only
     a = fit_gpor(X, y, optimize=False, start={"noise": 0.1})
     assert_allclose(a.noise, 0.1)
-    assert_allclose(a.thresholds, base.thresholds)
-    assert a.kernel.gamma == base.kernel.gamma
+    assert_allclose(a.thresholds, rbf.thresholds)
+    assert a.kernel.gamma == rbf.kernel.gamma
     b = fit_gpor(X, y, optimize=False, start={"gamma": 3, "thresholds": [0, 1, 3]})
     assert_allclose(b.thresholds, [0, 1, 3], atol=1e-15)
     assert_allclose(b.kernel.gamma, 3)
-    c = fit_gpor(X, y, kernel="ard", optimize=False, start={"gamma": 0.5})
-    assert_allclose(c.kernel.gamma, 0.5)
-    # a search from there comes to the same optimum
-    one, other = fit(X, y, start={"noise": 0.7}), fit(X, y)
-    assert_allclose(one.log_evidence, other.log_evidence, rtol=1e-5)
+    ard = fit_gpor(X, y, kernel="ard", optimize=False, start={"gamma": 0.5})
+    assert_allclose(ard.kernel.gamma, 0.5)
 
 
 @every_inference
@@ -494,18 +463,6 @@ def test_a_kernel_that_is_not_positive_semi_definite(inference, optimize):
     np.fill_diagonal(K, 5)
     with pytest.raises(ValueError, match=r"^the evidence needs a positive semi-d"):
         fit_gpor(K, y, inference=inference, optimize=optimize, kernel="precomputed")
-
-
-@pytest.mark.parametrize(
-    ("inference", "kernel"), [("ep", "linear"), ("laplace", "ard_linear")]
-)
-def test_a_linear_function_is_known_at_a_row_of_zeros(inference, kernel):
-    X, y = sample(20, 3)
-    X, y = np.vstack([X, np.zeros((3, 3))]), np.concatenate([y, [0, 1, 2]])
-    model = fit_gpor(X, y, inference=inference, kernel=kernel)
-    assert model.convergence.converged
-    mean, var = model.predict_latent(np.zeros((1, 3)))
-    assert mean[0] == var[0] == 0
 
 
 def test_twelve_thousand_features_on_fifty_rows():
@@ -583,13 +540,8 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
 
 
 @pytest.mark.parametrize(("options", "message"), [
-    ({"inference": "vb"}, "inference must be one of 'ep', 'laplace', got 'vb'"),
-    ({"objective": "map"}, "objective must be one of 'evidence', 'bound', got"),
     ({"inference": "laplace", "objective": "bound"},
      "objective='bound' is for inference='ep' only, got"),
-    ({"optimize": 1}, "optimize must be True or False, got 1"),
-    ({"n_restarts": -1}, "n_restarts must be an integer >= 0, got -1"),
-    ({"basis": 0}, "basis must be a positive integer, got 0"),
     ({"basis": [[0.0] * 9]}, r"basis must have .* 9, and X has"),
     ({"basis": [4, 3], "sample_weight": np.arange(20) != 3},
      "basis must name .* row 3, whose weigh"),
@@ -597,13 +549,10 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
      "basis must name .* row 3, whose weigh"),  # as many as have weight
     ({"sample_weight": np.append(np.ones(19), 0.25)},  # there is no cavity of half
      "sample_weight must be 0, or 1 or more, with inference='ep', got 0.25"),
-    ({"basis": 2.5}, r"basis as a share must be in \(0, 1\], got 2.5"),
     ({"kernel": "polynomial"}, "kernel must be one of 'rbf'.*'polynomial'"),
-    ({"prior": "strong"}, "prior must be 'weak', a mapping or None, got 'strong'"),
     ({"prior": {"b": (1, 1)}}, "prior names 'b', which the model does not learn"),
     ({"prior": {"gamma": (1, 1)}, "kernel": "linear"}, "prior names 'gamma', whi"),
     ({"prior": {"noise": 1.0}}, r"prior\['noise'\] must be a pair .*, got 1.0"),
-    ({"prior": {"noise": (1, 2, 3)}}, r"prior\['noise'\] must be a pair"),
     ({"prior": {"noise": (0, 1)}},
      r"prior\['noise'\] median must be a positive finite number, got 0"),
     ({"prior": {"gap": (1, -1)}},
@@ -618,14 +567,10 @@ def test_an_inference_that_falls_short_is_reported(inference, monkeypatch):
      r"start\['gamma'\] has shape \(2,\), expected \(1,\)"),
     ({"start": {"gamma": np.nan}},
      r"start\['gamma'\] must be positive and finite, got nan"),
-    ({"start": {"noise": 0.0}},
-     r"start\['noise'\] must be a positive finite number, got 0.0"),
     ({"start": {"thresholds": [1.0]}},
      r"start\['thresholds'\] has shape \(1,\), expected \(2,\)"),
     ({"start": {"thresholds": [1.0, 1.0]}},
      r"start\['thresholds'\] must increase, got \[1.0, 1.0\]"),
-    ({"start": {"thresholds": [np.nan, 1.0]}},
-     r"start\['thresholds'\] must increase, got \[nan, 1.0\]"),
     ({"start": {"thresholds": [0.0, 0.5, 1.0]}, "classes": [0, 1, 9, 2]},
      r"start\['thresholds'\] must be equal on both sides of a rank without "
      r"rows, got \[0.0, 0.5, 1.0\]"),

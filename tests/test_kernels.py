@@ -27,15 +27,10 @@ from ordinal.kernels.functions import Custom
 from ordinal.kernels.tiles import Evaluator, diagonal_of
 
 KERNELS = [
-    kernels.Linear(),
-    kernels.Polynomial(),
-    kernels.Polynomial(2, 0.3, 0.0),
-    kernels.RBF(),
-    kernels.RBF(0.1),
-    kernels.Laplacian(0.7),
-    kernels.Matern(1.5, 0.2),
+    kernels.Linear(), kernels.Polynomial(), kernels.Polynomial(2, 0.3, 0.0),
+    kernels.RBF(), kernels.RBF(0.1), kernels.Laplacian(0.7), kernels.Matern(1.5, 0.2),
     kernels.Matern(2.5, 0.2),
-]
+]  # fmt: skip
 any_kernel = st.sampled_from(KERNELS)
 numbers = st.floats(-3, 3, width=16)
 
@@ -392,16 +387,12 @@ def test_slopes_agree_with_differences(AB, make, seed, offset):
         assert_allclose(on_diagonal[j], expected[1], atol=1e-8 * (1 + size))
 
 
-def test_slopes_where_the_kernel_is_all_but_zero():
-    """K ln K is 0 there, not NaN."""
-    A = np.array([[0.0], [1e3]])
+def test_slopes_of_zeros_and_of_kernels_with_nothing_to_learn():
+    A = np.array([[0.0], [1e3]])  # K ln K is 0 there, not NaN
     for kernel in (kernels.RBF(1.0), kernels.ARD([1.0])):
         K = kernel(A, A)
         assert K[0, 1] == 0
         assert_allclose(kernel.slopes(A, A, K, np.ones((2, 2))), [0.0])
-
-
-def test_kernels_with_nothing_to_learn_have_no_slopes():
     A, G = np.ones((3, 2)), np.ones((3, 3))
     for kernel in (kernels.Linear(), kernels.Polynomial(), Custom(min)):
         assert kernel.slopes(A, A, G, G).shape == (0,)
@@ -434,17 +425,13 @@ def test_gamma_scale_of_constant_features_is_one(n, value, form):
 
 @pytest.mark.parametrize(("kernel", "gamma", "expected"), [
     ("rbf", "auto", kernels.RBF(0.25)),
-    ("rbf", 3, kernels.RBF(3.0)),
     ("polynomial", "auto", kernels.Polynomial(3, 0.25, 1.0)),
-    ("polynomial", 0.5, kernels.Polynomial(3, 0.5, 1.0)),
     ("linear", "scale", kernels.Linear()),
     ("precomputed", "scale", kernels.Precomputed()),
     (kernels.RBF(2.0), "scale", kernels.RBF(2.0)),
-    (kernels.Pearson(), "scale", kernels.Pearson()),
     (min, "scale", Custom(min)),
     ("laplacian", "auto", kernels.Laplacian(0.5)),
     ("matern32", 3, kernels.Matern(1.5, 3.0)),
-    ("matern52", "auto", kernels.Matern(2.5, 0.25)),
 ])  # fmt: skip
 def test_names_stand_for_kernels(kernel, gamma, expected):
     got = make_kernel(kernel, gamma, problem(np.eye(4)))
@@ -479,15 +466,12 @@ def test_what_a_callable_returns_is_checked(kernel, error, message):
         Evaluator(Custom(kernel), A, B).product(np.eye(2))
 
 
-def test_a_callable_may_return_lists_or_integers():
+def test_a_callable_may_return_lists_or_integers_and_is_given_no_large_block():
     A, B = np.arange(6.0).reshape(3, 2), np.eye(2)
     for form in (np.ndarray.tolist, np.int64, np.float32):
         made = Custom(lambda A, B, form=form: form(A @ B.T))
         assert_array_equal(Evaluator(made, A, B).product(np.eye(2)), A)
         assert_array_equal(diagonal_of(made, A), (A**2).sum(axis=1))
-
-
-def test_a_callable_is_never_given_a_large_block():
     sizes = []
 
     def kernel(A, B):
@@ -500,13 +484,6 @@ def test_a_callable_is_never_given_a_large_block():
     diagonal_of(made, A)
     assert max(max(size) for size in sizes) <= 512
     assert sum(n * m for n, m in sizes) <= 1500 * 1500 + 1500 * 64
-
-
-def test_kernels_are_values():
-    assert kernels.RBF(0.5) == kernels.RBF(0.5) != kernels.RBF(0.6)
-    assert len({kernels.Linear(), kernels.Linear()}) == 1
-    with pytest.raises(AttributeError):
-        kernels.RBF(0.5).gamma = 1.0
 
 
 @pytest.mark.parametrize("stored", ["dense", "csr"])

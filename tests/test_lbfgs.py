@@ -15,20 +15,13 @@ from ordinal.models import Status
 
 
 def search(fun, x, tol=1e-8, max_iter=500, **options):
-    monitor = Monitor("search", tol)
-    return minimize(
-        fun,
-        np.asarray(x, float),
-        tol=tol,
-        max_iter=max_iter,
-        monitor=monitor,
-        **options,
-    )
+    options |= {"tol": tol, "max_iter": max_iter, "monitor": Monitor("search", tol)}
+    return minimize(fun, np.asarray(x, float), **options)
 
 
-def inverse_by_updates(pairs, p):
+def inverse_by_updates(pairs, p, scaled_by=-1):
     """H by the BFGS update, written as matrices (Nocedal and Wright, (7.16))."""
-    s, y = pairs[-1]
+    s, y = pairs[scaled_by]
     H = np.eye(p) * (s @ y) / (y @ y)
     for s, y in pairs:
         V = np.eye(p) - np.outer(y, s) / (s @ y)
@@ -67,10 +60,7 @@ def test_a_matrix_takes_in_all_steps(p):
         dense.add(s, -A @ s)
         assert_allclose(dense.inverse @ (A @ s), s, rtol=1e-9, atol=1e-11)
     # (7.16) scales by the last pair, and a matrix by the first
-    H = np.eye(p) * (steps[0] @ A @ steps[0]) / (A @ steps[0] @ A @ steps[0])
-    for s in steps:
-        V = np.eye(p) - np.outer(A @ s, s) / (s @ A @ s)
-        H = V.T @ H @ V + np.outer(s, s) / (s @ A @ s)
+    H = inverse_by_updates([(s, A @ s) for s in steps], p, scaled_by=0)
     assert_allclose(dense.direction(g), -H @ g, rtol=1e-8, atol=1e-10)
 
 

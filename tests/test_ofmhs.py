@@ -5,19 +5,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
-from internals import Monitor, Problem
 from numpy.testing import assert_allclose, assert_array_equal
-from oracles import slopes
-from strategies import at_most, sample
+from strategies import sample
 
 import ordinal
 from ordinal.companions import fit_ofmhs
 from ordinal.ofmhs.hierarchy import (
-    HierarchyPath,
-    PairPenalties,
-    Quadratic,
     both_ways,
     scores,
 )
@@ -105,91 +100,6 @@ def test_the_certificate_is_that_of_the_rows(l1, ratio):
         assert np.linalg.norm(slope) <= l_pair + 1e-6
         if size > 1e-9:
             assert_allclose(slope, -l_pair * np.array(parts) / size, atol=1e-6)
-
-
-@at_most(15)
-@given(seeds)
-def test_slopes_are_differences_of_the_loss(seed):
-    rng = np.random.default_rng(seed)
-    X, y = crossed(40, 3, seed)
-    weight = rng.uniform(0.5, 2, len(y))
-    problem = Problem.from_arrays(X, y, sample_weight=weight)
-    path = HierarchyPath(problem, 1, 10, Monitor("test", 1e-5))
-    start = path.at(
-        path._last.u, np.zeros(3), np.zeros((3, 3)), PairPenalties(0.0, 0.0)
-    )
-    x = 0.5 * rng.standard_normal(6)
-    pairs = np.zeros((3, 3))
-
-    def at(x):
-        parts = pairs.copy()
-        parts[:, 2] = x[3:]
-        return path.at(start.u, x[:3], parts, PairPenalties(0.0, 0.0))
-
-    found = np.concatenate(path.slopes_at(at(x)))
-    assert_allclose(found, slopes(lambda x: at(x).value, x, 1e-5), atol=1e-8)
-
-
-def program(seed, d=4, n=12):
-    """A quadratic of d features and all their pairs, and penalties."""
-    rng = np.random.default_rng(seed)
-    first, second = (of.astype(np.int32) for of in np.triu_indices(d, 1))
-    m = d + first.size
-    A = rng.standard_normal((n, m))
-    H, slope = A.T @ A / n, rng.standard_normal(m)
-    price = rng.uniform(0.05, 1.0)
-    penalties = PairPenalties(price, price * rng.uniform(0.5, 2.5))
-    return Quadratic(
-        H, first, second, penalties, slope.copy(), np.zeros(d),
-        np.zeros((first.size, 3)),
-    ), slope  # fmt: skip
-
-
-def effects_of(q):
-    main = q.own.copy()
-    np.add.at(main, q.first, q.parts[:, 0])
-    np.add.at(main, q.second, q.parts[:, 1])
-    return np.concatenate([main, q.parts[:, 2]])
-
-
-def value_of(q, slope):
-    x = effects_of(q)
-    return slope @ x + 0.5 * x @ q.H @ x + q.penalties(q.own, q.parts)
-
-
-def rounding_of(q, slope):
-    """The rounding of `value_of`, from the absolute sizes of its terms."""
-    x = np.abs(effects_of(q))
-    terms = np.abs(slope) @ x + 0.5 * x @ np.abs(q.H) @ x
-    return 1e-14 * (terms + q.penalties(q.own, q.parts))
-
-
-@given(seeds)
-@example(4_294_967_294)  # terms of 200, whose rounding is more than 1e-12
-def test_sweeps_and_newton_steps_never_rise_and_end_at_the_optimum(seed):
-    q, slope = program(seed)
-    values = [value_of(q, slope)]
-    for _ in range(60):
-        worth = q.descend(0.0, 3)
-        values.append(value_of(q, slope))
-        q.newton()
-        values.append(value_of(q, slope))
-        assert_allclose(q.slope, slope + q.H @ effects_of(q), atol=1e-9)
-        if worth < 1e-26:
-            break
-    assert (np.diff(values) <= 1e-12 + rounding_of(q, slope)).all()
-    s, d = q.slope, q.own.size
-    free = q.own != 0
-    assert_allclose(s[:d][free], -q.penalties.own * np.sign(q.own[free]), atol=1e-7)
-    assert (np.abs(s[:d]) <= q.penalties.own + 1e-7).all()
-    by_parts = np.stack([s[q.first], s[q.second], s[d:]], axis=1)
-    size = np.linalg.norm(q.parts, axis=1, keepdims=True)
-    inside = size[:, 0] == 0
-    unit = q.parts[~inside] / size[~inside]
-    assert_allclose(by_parts[~inside], -q.penalties.pair * unit, atol=1e-7)
-    limit = q.penalties.pair + 1e-7
-    assert (np.linalg.norm(by_parts[inside], axis=1) <= limit).all()
-    assert_array_equal(q.parts[inside], 0)
 
 
 @pytest.mark.parametrize("ratio", [0.0, 1.0, 5.0, np.inf])

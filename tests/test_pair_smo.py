@@ -15,7 +15,7 @@ from strategies import moderate, sample
 
 from ordinal import kernels
 from ordinal._quadratic import program as dual
-from ordinal._quadratic.newton import newton_step
+from ordinal._quadratic.newton import clamped_step, newton_step
 from ordinal._solvers._pair_smo import groups_of_block
 from ordinal.models import Status
 
@@ -55,11 +55,7 @@ class Program(NamedTuple):
 
     @property
     def price(self):
-        return (
-            np.ones(len(self.terms.lo))
-            if self.terms.price is None
-            else self.terms.price
-        )
+        return self.terms.price if self.priced else np.ones(len(self.terms.lo))
 
     @property
     def priced(self):
@@ -115,11 +111,8 @@ def first(s):
 
 def value(p, s):
     beta = s.g.sum(axis=0)
-    return (
-        0.5 * beta @ p.K @ beta
-        + np.maximum(p.terms.pn * s.g, p.terms.pp * s.g).sum()
-        + 0.5 * s.z @ (s.z / p.price)
-    )
+    phi = np.maximum(p.terms.pn * s.g, p.terms.pp * s.g).sum()
+    return 0.5 * beta @ p.K @ beta + phi + 0.5 * s.z @ (s.z / p.price)
 
 
 def may_give(p, s, k, j):
@@ -146,10 +139,8 @@ def low_up_violation(p, s):
     for k in range(T):
         for j in range(T):
             if may_give(p, s, k, j):
-                gives, takes = (
-                    max(shrinks[k], default=-np.inf),
-                    min(grows[j], default=np.inf),
-                )
+                gives = max(shrinks[k], default=-np.inf)
+                takes = min(grows[j], default=np.inf)
                 low[j], up[k] = max(low[j], gives), min(up[k], takes)
                 violation = max(violation, gives - takes)
     return low, up, violation
@@ -349,14 +340,24 @@ def test_one_newton_step_ends_it_where_no_other_bound_is_met(kind, sums, b, mass
     assert_allclose(point.mu, -np.cumsum([0, *sums]) * p.terms.coupled, atol=1e-8)
 
 
-def test_boxes_without_width_need_no_step():
-    box = np.zeros((2, 3))
-    for kind in KINDS:
-        terms = Terms.linear(box, box, box + 1, **of_kind(kind, np.ones(2)))
-        s = solved(Program(np.eye(3), terms))
-        assert s.status is Status.CONVERGED
-        assert s.n_iter == 0
-        assert not s.g.any()
+def test_there_is_no_newton_step_where_none_is_worth_it():
+    rng = np.random.default_rng(0)
+    B, slope = rng.normal(size=(20, 20)) / np.sqrt(20), rng.normal(size=20)
+    M, E = B @ B.T + np.eye(20), np.tile(np.eye(2), (10, 1))
+    indefinite, zero, box = M.copy(), np.zeros(20), np.full(20, 9.0)
+    indefinite[4, 4] = -0.1
+    for A, by, room in (
+        (indefinite, slope, box),
+        (M, zero, box),
+        (M, slope, zero),
+    ):
+        assert clamped_step(A.copy(), by, zero, -room, room, E) is None
+    # of 513 variables half want to be 9 higher and half 9 lower
+    for m, moves in [(512, True), (513, False)]:
+        slope = np.where(np.arange(m) % 2, 9.0, -9.0)
+        box, ones = np.full(m, 0.5), np.ones((m, 1))
+        new = clamped_step(np.eye(m), slope, np.zeros(m), -box, box, ones)
+        assert (new is not None) == moves
 
 
 @pytest.mark.parametrize("seed", [0, 279])
@@ -417,37 +418,3 @@ def test_an_indefinite_matrix_ends_with_an_honest_status(kind, n):
     beta = s.g.sum(axis=0)
     if beta @ K @ beta < -1e-6 * np.abs(K).max() * np.abs(beta).sum() ** 2:
         assert s.status is Status.INDEFINITE
-
-
-def test_closed_forms():
-    # g = (-mu, mu), value mu^2 - (s_1 - s_2) mu: mu = 1 and both f + slope are 0
-    lo, hi = np.array([[-9.0, 0], [0, 0]]), np.array([[0.0, 0], [0, 9]])
-    slope = np.array([[1.0, 0], [0, -1]])
-    p = Program(np.eye(2), Terms.linear(lo, hi, slope, coupled=True))
-    s = solved(p, tol=1e-10)
-    assert_allclose(s.g, [[-1, 0], [0, 1]], rtol=1e-9)
-    assert_allclose(s.mu, [0, 1, 0], rtol=1e-9)
-    assert_allclose([s.low, s.up], 0, atol=1e-9)
-    # and those in order are not: then mass could only move down
-    s = solved(p.changed(lo=-hi[:, ::-1], hi=-lo[:, ::-1]))
-    assert_array_equal(s.g, np.zeros((2, 2)))
-    assert_array_equal(s.mu, np.zeros(3))
-    assert s.status is Status.CONVERGED
-    slope = np.array([[-1.0, 0], [0, 1]])
-    p = Program(np.eye(2), Terms.linear(lo, hi, slope, coupled=True))
-    s = solved(p, np.array([[-0.7, 0], [0, 0.7]]))
-    assert_array_equal(s.g, np.zeros((2, 2)))
-    assert_array_equal(s.mu, np.zeros(3))
-    # value (K + 1 / price) g^2 / 2 + slope g and z = -g
-    K, hi = np.array([[3.5, 0], [0, 1]]), np.array([[9.0, 0]])
-    price = np.array([2.0])
-    p = Program(K, Terms.linear(-hi, hi, np.array([[-1.0, 0]]), price=price))
-    s = solved(p, tol=1e-10)
-    assert_allclose(s.g, [[0.25, 0]], rtol=1e-9)
-    assert_allclose(s.z, [-0.25], rtol=1e-9)
-    assert_allclose([s.low, s.up], -0.125, rtol=1e-8)
-    s = solved(p.changed(hi=hi / 90))
-    assert_array_equal(s.g, [[0.1, 0]])  # the bound itself
-    assert_array_equal(s.z, [-0.1])
-    # z could shrink and cost more, but nothing grow
-    assert_allclose([s.low, s.up], -0.05)
