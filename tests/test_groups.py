@@ -151,15 +151,8 @@ def test_searches_keep_groups_together():
         for train_idx, test_idx in inner.splits:
             assert not set(group[train_idx]) & set(group[test_idx])
             assert set(train_idx) | set(test_idx) == set(train)
-
-
-def test_splitters_are_given_the_groups():
-    X, y = sample(48, 3)
-    group = np.array(list("abcdefgh")).repeat(6)
-    found = select(
-        ordinal.fit_svorim, X, y, search=GRID, groups=group, cv=GroupKFold(4),
-        refit=False,
-    )  # fmt: skip
+    group, how = np.array(list("abcdefgh")).repeat(6), {"search": GRID, "refit": False}
+    found = select(ordinal.fit_svorim, X, y, groups=group, cv=GroupKFold(4), **how)
     expected = GroupKFold(4).split(X, y, group)
     for (_, test_idx), (_, of_search) in zip(expected, found.splits, strict=True):
         assert_array_equal(test_idx, of_search)
@@ -219,16 +212,6 @@ def test_select_passes_groups_on_to_the_folds_of_a_fit(inner_folds):
     assert sorted(inner_folds) == sorted(2 * trained + refitted)
 
 
-def test_the_number_of_rounds_of_a_search_is_that_of_held_out_groups():
-    X, y, patient = patients()
-    options = {"search": {"n_leaves": [4]}, "cv": 3, **QUICK}
-    apart = select("boosting", X, y, groups=patient, **options)
-    mixed = select("boosting", X, y, **options)
-    direct = ordinal.fit_boosting(X, y, groups=patient, n_leaves=4, **QUICK)
-    assert apart.model.n_rounds == direct.n_rounds < mixed.model.n_rounds
-    assert_array_equal(apart.model.held_out, direct.held_out)
-
-
 def test_nested_and_cross_conformal_pass_groups_on_to_the_folds_of_a_fit(inner_folds):
     X, y, patient = patients()
     grid = {"n_leaves": [2, 4]}
@@ -255,16 +238,12 @@ def test_compare_passes_groups_on_to_the_folds_of_a_fit(inner_folds, tune):
     assert inner_folds == [train.size for train, _ in result.splits]
 
 
-def test_training_rows_of_one_group_hold_none_out():
+def test_training_rows_of_one_group_hold_none_out_and_a_partial_holds_no_groups():
     X, y, patient = patients()
     result = ordinal.compare(X, y, methods="boosting", groups=patient < 12, cv=2)
     assert not result.reasons
     model = ordinal.fit_boosting(X, y, groups=np.zeros(len(y)))
     assert (model.n_rounds, model.held_out.size) == (100, 0)
-
-
-def test_groups_that_a_partial_holds_belong_to_the_search():
-    X, y, patient = patients()
     fit = functools.partial(ordinal.fit_boosting, groups=patient)
     with pytest.raises(TypeError, match=r"^groups has one .*: pass groups to the "):
         select(fit, X, y, search={"n_leaves": [2]})

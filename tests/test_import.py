@@ -27,6 +27,11 @@ def modules() -> set[str]:
     return {".".join(path.with_suffix("").parts) for path in paths}
 
 
+def loads(script, *words):
+    """Return the output of a script that may ask `loaded` for the modules of a kind."""
+    return printed(LOADED + script, *words)
+
+
 LOADED = """
 import sys
 
@@ -36,9 +41,8 @@ def loaded(kind="ordinal"):
 
 
 def test_the_command_says_what_it_is_without_numpy_and_without_any_method():
-    out = printed(
-        LOADED
-        + """
+    out = loads(
+        """
 from contextlib import suppress
 from ordinal._command.main import main
 
@@ -88,9 +92,8 @@ def test_names_are_those_of_the_modules_that_the_table_says(within):
     ("ordinal.models", "PomModel", "ordinal.linear"),
 ])  # fmt: skip
 def test_an_import_loads_few_modules_and_a_name_one_method(module, name, loaded):
-    out = printed(
-        LOADED
-        + f"""
+    out = loads(
+        f"""
 import {module}
 
 assert "{name}" in dir({module}) and not hasattr({module}, "fit_nothing")
@@ -109,9 +112,8 @@ print(*loaded())
 
 def test_everything_is_found_in_a_fresh_process():
     """Asking for all methods imports all modules that might register one."""
-    out = printed(
-        LOADED
-        + """
+    out = loads(
+        """
 import ordinal
 from ordinal._model.registry import methods
 
@@ -131,9 +133,8 @@ print(*loaded(), *(name for name in sys.argv[1:] if name in sys.modules))
 
 
 def test_fits_of_arrays_and_sources_load_no_back_end_of_dask():
-    out = printed(
-        LOADED
-        + """
+    out = loads(
+        """
 import numpy as np
 import ordinal
 
@@ -169,7 +170,6 @@ def stored(tmp_path_factory):
     model = fit(ordinal.companions.fit_kdlor, X[::3], y[::3], preprocess=how)
     model.save(folder / "model.npz")
     (folder / "model.pickle").write_bytes(pickle.dumps(model))
-    (folder / "method.pickle").write_bytes(pickle.dumps(ordinal.fit_gpor))
     return folder
 
 

@@ -135,19 +135,6 @@ def fit_without(j, y, groups, *, scale=(), slopes=None, **options):
     return ordinal.fit_clmm(formula, table, scale=scale, **options)
 
 
-def test_drop1_of_a_mixed_model_agrees_with_r():
-    """The values of `drop1` of clmm with nAGQ=9 are in tests/reference/steps.R."""
-    table, rating = ordinal.datasets.load_wine(as_frame=True)
-    table = table.assign(rating=rating)
-    formula = "rating ~ temp + contact + (1 | judge)"
-    found = inference.drop1(ordinal.fit_clmm(formula, table, n_quadrature=9))
-    assert found["name"].tolist() == ["none", "temp", "contact"]
-    assert found["dof"].tolist() == [0, 1, 1]
-    assert_allclose(found["aic"], [177.0649215, 209.5519871, 189.4090079], atol=2e-7)
-    assert_allclose(found["chi2"][1:], [34.4870656, 14.3440864], atol=2e-7)
-    assert_allclose(found["p_value"][1:], [4.2909e-09, 1.5226e-04], rtol=1e-4)
-
-
 def test_step_of_a_mixed_model_ends_at_the_fit_of_its_terms():
     model, y, groups = mixed(n_quadrature=7)
     found = inference.step(model)

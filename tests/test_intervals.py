@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from oracles import cumulative_edges, cumulative_terms
-from registry import FITS
+from oracles import cumulative_edges, cumulative_terms, slopes
 from scipy import optimize, special, stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -52,19 +51,6 @@ def loglik(p, X, lower, upper, link="logit", nominal=(), scale=(), offset=0.0, w
     return float((w * cumulative_terms(link, eta[i, upper + 1], eta[i, lower])).sum())
 
 
-def derivatives(f, x):
-    """Gradient and Hessian of a function by central differences."""
-    h, E = 2e-4, np.eye(x.size)
-    g = np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in E])
-    H = np.empty((x.size, x.size))
-    for i, j in itertools.product(range(x.size), repeat=2):
-        if i <= j:
-            a, b = h * E[i], h * E[j]
-            rise, fall = f(x + a + b) - f(x + a - b), f(x - a + b) - f(x - a - b)
-            H[i, j] = H[j, i] = (rise - fall) / (4 * h * h)
-    return g, H
-
-
 def same_model(a, b):
     assert np.array_equal(a.parameters, b.parameters)
     assert np.array_equal(a.classes, b.classes)
@@ -72,28 +58,6 @@ def same_model(a, b):
     assert a.statistics.null_loglik == b.statistics.null_loglik
     assert (a.covariance is None) == (b.covariance is None)
     assert a.covariance is None or np.array_equal(a.covariance, b.covariance)
-
-
-OPTIONS = [
-    {},
-    {"link": "probit", "nominal": [1]},
-    {"scale": [0], "robust": True},
-    {"l2": 0.01, "threshold": "equidistant"},
-    {"l1": 0.01},
-    {"cluster": np.arange(80) % 9, "sample_weight": np.arange(80) % 3 + 1.0},
-]
-
-
-@pytest.mark.parametrize("options", OPTIONS)
-def test_intervals_of_one_rank_are_the_plain_fit(options):
-    X, y, _ = coarse(share=0.0)
-    plain = ordinal.fit_pom(X, y, **options)
-    same_model(ordinal.fit_pom(X, RankIntervals(y, y), **options), plain)
-    if not options:
-        path = ordinal.fit_pom_path(X, RankIntervals(y, y), n_lambdas=4)
-        other = ordinal.fit_pom_path(X, y, n_lambdas=4)
-        for a, b in zip(path.models, other.models, strict=True):
-            same_model(a, b)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +79,8 @@ def test_the_fit_is_the_maximum_of_a_slow_likelihood(link, given):
         return loglik(p, *ends, link, offset=offset[rows], w=weight[rows], **given)
 
     x = model.parameters
-    g, H = derivatives(f, x)
+    g = slopes(f, x, 2e-4)
+    H = slopes(lambda at: slopes(f, at, 2e-4), x, 2e-4)
     assert model.loglik == pytest.approx(f(x), rel=1e-12)
     assert np.abs(g).max() < 1e-4 * np.abs(np.diagonal(H)).max()
     assert_allclose(model.covariance, np.linalg.inv(-H), rtol=2e-3, atol=1e-5)
@@ -244,11 +209,9 @@ def test_separated_intervals_are_reported_with_their_limit():
     assert model.loglik == pytest.approx(0.0, abs=1e-6)
 
 
+THREE = np.arange(90) % 3 + 1.0
 RESIDUALS = [
-    (
-        "fit_pom",
-        {"link": "probit", "nominal": [1], "sample_weight": np.arange(90) % 3 + 1.0},
-    ),
+    ("fit_pom", {"link": "probit", "nominal": [1], "sample_weight": THREE}),
     ("fit_pom", {"link": "cloglog", "scale": [0], "offset": np.linspace(-1, 1, 90)}),
     ("fit_ratio", {"family": "adjacent", "nominal": [1]}),
     ("fit_ratio", {"link": "probit"}),
@@ -423,46 +386,6 @@ def test_a_formula_names_the_columns_of_the_ends():
         ordinal.fit_clmm(*mixed, family="adjacent")
 
 
-def test_importances_count_distances_from_the_nearest_rank():
-    X, lower, upper = coarse(120)
-    model = ordinal.fit_svorim(X, RankIntervals(lower, upper), C=10.0)
-    found = model.explain(X, RankIntervals(lower, upper), n_repeats=3, rng=0)
-    rng, expected = np.random.default_rng(0), np.zeros(2)
-    error = metrics.mae(RankIntervals(lower, upper), model.predict(X), labels=range(6))
-    for j in range(2):
-        for _ in range(3):
-            rows = X.copy()
-            rows[:, j] = rng.permutation(rows[:, j])
-            shuffled = model.predict(rows)
-            y = RankIntervals(lower, upper)
-            expected[j] += (metrics.mae(y, shuffled, labels=range(6)) - error) / 3
-    assert found.importance.max() > 0.1
-    assert_allclose(found.importance, np.sort(expected)[::-1])
-
-
-def test_methods_that_take_no_intervals_refuse_them_by_name():
-    X, lower, upper = coarse()
-    y = RankIntervals(lower, upper)
-    takers = {"fit_pom", "fit_pom_path", "fit_svorim", "fit_redsvm"}
-    takers |= {"fit_boosting", "fit_clmm", "fit_gpor"}
-    for name, fit in FITS.items():
-        if name not in takers:
-            needed = {"fit_npsvor_path": {"points": [{}]}}
-            with pytest.raises(TypeError, match=f"{name} does not take RankIntervals"):
-                fit(X, y, **needed.get(name, {}))
-    for refused in (
-        lambda: ordinal.sklearn.NPSVOR().fit(X, y),
-        lambda: ordinal.sklearn.RankEncoder().fit(y),
-        lambda: ordinal.cross_conformal(ordinal.fit_pom, X, y),
-        lambda: ordinal.compare(X, y, methods=["pom", "npsvor"]),
-        lambda: ordinal.select("npsvor", X, y),
-        lambda: metrics.kappa(y, lower),
-        lambda: ordinal.select("pom", X, y, scoring="kappa"),
-        lambda: np.asarray(y),
-    ):
-        raises(TypeError, "RankIntervals", refused)
-
-
 def test_two_columns_of_ranks_are_answered_by_name(tmp_path, capsys):
     X, lower, upper = coarse()
     with pytest.raises(ValueError, match=r"first and last ranks are RankIntervals"):
@@ -609,7 +532,8 @@ def test_a_mixed_fit_is_the_maximum_of_a_slow_integral():
         return float(np.log(np.exp(logs) @ weight / weight.sum()).sum())
 
     x = np.append(model.parameters, np.log(model.deviations["sd"][0]))
-    slope, H = derivatives(f, x)
+    slope = slopes(f, x, 2e-4)
+    H = slopes(lambda at: slopes(f, at, 2e-4), x, 2e-4)
     assert model.loglik == pytest.approx(f(x), abs=1e-6)
     assert np.abs(slope).max() < 1e-3
     errors = np.sqrt(np.diagonal(np.linalg.inv(-H)))[:4]

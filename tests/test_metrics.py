@@ -153,25 +153,6 @@ def test_rps_is_the_integral_of_the_squared_difference_of_distributions(case):
     assert rps(labels[a], P, labels=labels, sample_weight=w) == same(expected)
 
 
-@given(predictions(), st.sampled_from([1, 0.25]))
-def test_agree_with_scikit_learn_on_numbers(case, unit):
-    _, a, p, w = case
-    a, p, w = (np.array(values) for values in (a, p, w))
-    true, pred = 7 * unit * a, 7 * unit * p - 3  # whatever ranks occur
-    theirs = sklearn.metrics.mean_absolute_error
-    assert mae(true, pred) == same(theirs(true, pred))
-    assert mae(true, pred, sample_weight=w) == same(theirs(true, pred, sample_weight=w))
-    of_class = [
-        theirs(true[rows], pred[rows], sample_weight=w[rows])
-        for rows in (a == j for j in range(6))
-        if w[rows].any()
-    ]
-    assert amae(true, pred, sample_weight=w) == same(np.mean(of_class))
-    assert mmae(true, pred, sample_weight=w) == same(max(of_class))
-    within = np.average(abs(true - pred) <= 7, weights=w)
-    assert accuracy_off(true, pred, 7, sample_weight=w) == same(within)
-
-
 @pytest.mark.filterwarnings("ignore:A single label was found")
 @given(predictions(), st.booleans())
 def test_confusion_matrix_agrees_with_scikit_learn(case, weighted):

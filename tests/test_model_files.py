@@ -295,6 +295,9 @@ def path(tmp_path):
 def test_archives_that_are_none_are_refused(path):
     with pytest.raises(FileNotFoundError):
         load(path)
+    for content in (b"", b"not a zip", FACTOR, pickle.dumps([1])):
+        path.write_bytes(content)
+        refused(path, "File is not a zip file")
     with open(path, "wb") as file:
         np.savez(file, X=np.ones(2))
     refused(path, "it has no header")
@@ -304,10 +307,8 @@ def test_archives_that_are_none_are_refused(path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("readme.txt", "hello")
     refused(path, "member 'readme.txt' is misplaced")
-    refused(
-        write(path, **{"model.factor": FACTOR, "more": FACTOR}),
-        r"members belong to no field: \['more'\]",
-    )
+    write(path, **{"model.factor": FACTOR, "more": FACTOR})
+    refused(path, r"members belong to no field: \['more'\]")
     with zipfile.ZipFile(path, "w") as archive:
         text = b"[" * 200_000
         archive.writestr("header.npy", npy(np.frombuffer(text, dtype=np.uint8)))
@@ -317,12 +318,6 @@ def test_archives_that_are_none_are_refused(path):
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("model.factor.npy", FACTOR)
     damaged(path, "member 'model.factor.npy' is misplaced")
-
-
-@pytest.mark.parametrize("content", [b"", b"not a zip", FACTOR, pickle.dumps([1])])
-def test_other_files_are_refused(content, path):
-    path.write_bytes(content)
-    refused(path, "File is not a zip file")
 
 
 def kernel(name, **parameters):
@@ -370,17 +365,13 @@ def test_other_headers_are_refused(header, reason, path):
 
 
 def test_sparse_arrays_that_do_not_fit_are_refused(path):
-    parts = {
-        "data": np.ones(2),
-        "indices": np.array([0, 7], dtype=np.int32),
-        "indptr": np.array([0, 2]),
-    }
+    parts = {"data": np.ones(2), "indices": np.array([0, 7], dtype=np.int32)}
+    parts["indptr"] = np.array([0, 2])
     members = {name: npy(array) for name, array in parts.items()}
     node = kernel("CSR", **{name: {"array": name} for name in parts})
     node["fields"]["shape"] = {"tuple": [1, 3]}
-    refused(
-        write(path, box(node), **members), "CSR has 3 columns, but row 0 holds column 7"
-    )
+    write(path, box(node), **members)
+    refused(path, "CSR has 3 columns, but row 0 holds column 7")
     node["fields"]["shape"] = {"tuple": [1]}
     refused(write(path, box(node), **members), "CSR.shape must have 2 items, got 1")
 
@@ -400,10 +391,8 @@ def test_pickled_members_are_not_run(path, tmp_path):
     array = np.array([Payload(trace)], dtype=object)
     pickle.loads(pickle.dumps(array))  # the payload works
     trace.rmdir()
-    damaged(
-        write(path, **{"model.factor": npy(array)}),
-        "member 'model.factor' has dtype object",
-    )
+    write(path, **{"model.factor": npy(array)})
+    damaged(path, "member 'model.factor' has dtype object")
     with open(path, "wb") as file:
         np.savez(file, header=array)
     refused(path, "member 'header' has dtype object")
@@ -438,10 +427,8 @@ def test_members_that_lie_are_refused(member, reason, path):
 
 def test_members_cannot_unpack_to_more_than_the_file(path):
     members = {"model.factor": npy(np.zeros(100_000))}
-    refused(
-        write(path, compression=zipfile.ZIP_DEFLATED, **members),
-        "a member is compressed",
-    )
+    write(path, compression=zipfile.ZIP_DEFLATED, **members)
+    refused(path, "a member is compressed")
     # many entries of the directory may point at the same bytes
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("header.npy", as_header(header_of(SCALE)))
@@ -536,23 +523,3 @@ def test_any_header_gives_a_model_or_a_refusal(node, path):
         assert isinstance(model, Scale | Box)
         model.save(path)
         assert_same_fields(model, load(path))
-
-
-@pytest.mark.parametrize(("gamma", "reason"), [
-    (npy([1.0, 0.0]), "gamma must be positive and finite, got 0.0 for feature 1"),
-    (npy([np.nan]), "gamma must be positive and finite, got nan for feature 0"),
-    (npy([[1.0]]), r"gamma must be a vector, got shape \(1, 1\)"),
-    (npy(["1"]), "gamma must be"),
-])  # fmt: skip
-@pytest.mark.parametrize("name", ["ARD", "LinearARD"])
-def test_kernels_with_other_relevances_are_refused(name, gamma, reason, path):
-    if gamma == npy(["1"]):
-        reason = ""  # numpy reads numbers from strings
-        gamma = npy(["one"])
-    refused(
-        write(path, box(kernel(name, gamma={"array": "gamma"})), gamma=gamma), reason
-    )
-    refused(
-        write(path, box(kernel(name, gamma=1.0))),
-        f"{name}.gamma cannot be of type float",
-    )

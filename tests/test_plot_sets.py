@@ -43,11 +43,7 @@ def test_blocks_are_the_sets_and_dots_the_true_ranks(coverage):
     dots, colours = [], []
     for collection in ax.collections:
         for x, at in collection.get_offsets():
-            key = next(
-                k
-                for k, b in blocks.items()
-                if b.get_x() < x < b.get_x() + b.get_width()
-            )
+            (key,) = (k for k, b in blocks.items() if 0 < x - b.get_x() < b.get_width())
             dots.append((*key, round(at)))
             inside = key[0] <= at <= key[1]
             colours.append((inside, to_hex(collection.get_facecolor()[0])))
