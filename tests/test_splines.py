@@ -64,6 +64,26 @@ def test_knots_are_those_of_the_training_rows():
         assert_array_equal(again.transform(pd.DataFrame({"x": AT})), every)
 
 
+@pytest.mark.parametrize(
+    "term", ["ns(x, 4)", "bs(x, 5)", "cr(x, 4)", "rcs(x, 4)", "rcs(x, 6)", "poly(x, 3)"]
+)
+def test_columns_count_a_row_of_weight_two_twice(term):
+    """Whatever the weights; weights of one size, however small, change no column."""
+    new = pd.DataFrame({"x": np.linspace(1, 3, 9)})
+    data, times = sloped(60).round(1), np.random.default_rng(0).integers(0, 4, 60)
+
+    def columns(rows, weight=None):
+        model = ordinal.fit_pom(f"y ~ {term}", rows, sample_weight=weight)
+        return model.predictor.coding.transform(new)
+
+    plain, weighted = columns(data), columns(data, times)
+    assert_allclose(weighted, columns(data.loc[data.index.repeat(times)]), rtol=1e-9)
+    assert np.abs(weighted - plain).max() > 1e-3
+    distinct = data.assign(x=np.linspace(0.3, 1.9, 60) ** 2)
+    alike = columns(distinct, np.full(60, 1 / 60))
+    assert_allclose(alike, columns(distinct), rtol=1e-9, atol=1e-12)
+
+
 def sloped(n=200):
     """Rows whose ranks rise along a curve of x."""
     rng = np.random.default_rng(3)

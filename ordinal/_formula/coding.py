@@ -269,8 +269,11 @@ class Coding(Storable):
         terms: Sequence[tuple[FormulaFactor, ...]],
         offsets: Sequence[FormulaFactor] = (),
         reference: Mapping[str, Any] | None = None,
+        weight: np.ndarray | None = None,
     ) -> Coding:
         """Make the terms of a formula, with the levels and knots of training rows.
+
+        `weight` holds their weights, which are positive; default 1.
 
         Raises
         ------
@@ -281,7 +284,9 @@ class Coding(Storable):
         """
         chosen = _check_reference(reference, frame.shown_names)
         factors = tuple(dict.fromkeys(chain(*terms, offsets)))
-        variables = tuple(_variable(factor, frame, chosen) for factor in factors)
+        variables = tuple(
+            _variable(factor, frame, chosen, weight) for factor in factors
+        )
         coded = {
             factor.columns[0]
             for factor, variable in zip(factors, variables, strict=True)
@@ -590,7 +595,10 @@ def _no_reference(name: str) -> ValueError:
 
 
 def _variable(
-    factor: FormulaFactor, frame: Frame, chosen: Mapping[str, Any]
+    factor: FormulaFactor,
+    frame: Frame,
+    chosen: Mapping[str, Any],
+    weight: np.ndarray | None,
 ) -> Variable:
     """Return the variable of a formula, with levels or knots from the training rows.
 
@@ -609,8 +617,8 @@ def _variable(
         if factor.smooth is None:
             return made
         kind, options = factor.smooth
-        x = _numbers(made, frame)
-        basis = Basis.fitted(factor.name, kind, ast.literal_eval(options), x)
+        x, options = _numbers(made, frame), ast.literal_eval(options)
+        basis = Basis.fitted(factor.name, kind, options, x, weight)
         return replace(made, basis=basis)
     column = frame.column(names.index(name))
     if column.labels is None and not factor.is_category:

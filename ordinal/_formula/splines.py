@@ -11,7 +11,8 @@ With knots t_1 < ... < t_k, of which t_1 and t_k are the boundary knots, the col
 Beyond the boundary, `bs` and `poly` are extrapolated as polynomials and the others as
 straight lines. The columns are those of R's `splines::bs`, `splines::ns`,
 `stats::poly`, `rms::rcs`, and of `smoothCon(s(x, bs = "cr"), absorb.cons = TRUE)` of
-mgcv. Knots are placed at quantiles of the training rows, regardless of their weights.
+mgcv. Knots lie at quantiles of the training rows, where a row of weight w counts as w
+rows; those of `cr` lie at quantiles of the distinct values, as in mgcv.
 
 C. de Boor, "A Practical Guide to Splines", Springer, 2001. S. N. Wood, "Generalized
 Additive Models", 2nd edition, CRC, 2017, 5.3.1. F. E. Harrell, "Regression Modeling
@@ -30,6 +31,7 @@ from .._input.checks import check_count, listed, shown
 from .._input.fields import FINITE, INCREASING, Array
 from .._input.immutable import read_only
 from .._model.storage import Storable
+from .._numerics.rows import counted, quantiles
 
 Kind = Literal["bs", "ns", "cr", "rcs", "poly"]
 OPTIONS: dict[str, tuple[str, ...]] = {
@@ -69,27 +71,35 @@ class Basis(Storable):
     numbers: Annotated[np.ndarray, Array("f8", "c"), FINITE]
 
     @classmethod
-    def fitted(cls, name: str, kind: Kind, options: Mapping[str, Any], x: Any) -> Basis:
+    def fitted(
+        cls,
+        name: str,
+        kind: Kind,
+        options: Mapping[str, Any],
+        x: np.ndarray,
+        weight: np.ndarray | None = None,
+    ) -> Basis:
         """Choose the knots of a term from the values of the training rows.
 
-        `name` is the term in the formula, for messages.
+        `name` is the term in the formula, for messages; weights are positive.
 
         Raises
         ------
         ValueError
             If an option is invalid, or if there are too few distinct values.
         """
-        degree, x = options.get("degree", 1 if kind == "poly" else 3), np.sort(x)
+        degree = options.get("degree", 1 if kind == "poly" else 3)
+        x, counts = counted(x, weight)
         if check_count(f"degree of {name}", degree) > _HIGHEST:
             raise ValueError(f"degree of {name} must be at most {_HIGHEST}")
         numbers = np.empty(0)
         if kind == "poly":
-            if np.unique(x).size <= degree:
+            if x.size <= degree:
                 raise ValueError(f"{name} needs more than {degree} distinct values")
             knots = x[[0, -1]]
-            numbers = _recurrence(name, np.ldexp(x, -_exponent(knots)), degree)
+            numbers = _recurrence(name, np.ldexp(x, -_exponent(knots)), counts, degree)
         else:
-            knots = _knots(name, kind, options, x, degree)
+            knots = _knots(name, kind, options, x, counts, degree)
             if not (np.isfinite(knots).all() and (np.diff(knots) > 0).all()):
                 raise ValueError(
                     f"{name} needs knots that rise between its ends, got "
@@ -98,7 +108,8 @@ class Basis(Storable):
                 )
         if kind == "cr":
             e = _exponent(knots)
-            numbers = _natural(np.ldexp(knots, -e), np.ldexp(x, -e)).mean(axis=0)
+            columns = _natural(np.ldexp(knots, -e), np.ldexp(x, -e))
+            numbers = counts / counts.sum() @ columns
         made = cls(kind, degree, read_only(knots), read_only(numbers))
         made._check()
         return made
@@ -167,9 +178,14 @@ class Basis(Storable):
 
 
 def _knots(
-    name: str, kind: Kind, options: Mapping[str, Any], x: np.ndarray, degree: int
+    name: str,
+    kind: Kind,
+    options: Mapping[str, Any],
+    x: np.ndarray,
+    counts: np.ndarray,
+    degree: int,
 ) -> np.ndarray:
-    """Return the knots that the options state, or quantiles of sorted values x."""
+    """Return the knots that the options state, or quantiles of counted values x."""
     given, df = options.get("knots"), options.get("df")
     bounds = [options.get("lower_bound", x[0]), options.get("upper_bound", x[-1])]
     if given is not None and df is not None:
@@ -177,7 +193,7 @@ def _knots(
     if kind == "rcs":
         if isinstance(given, list):
             return np.array(given, np.float64)
-        return _harrell(name, x, 5 if given is None else given)
+        return _harrell(name, x, counts, 5 if given is None else given)
     if given is not None:
         if not isinstance(given, list):
             raise ValueError(f"knots of {name} must be a list, got {shown(given)}")
@@ -187,52 +203,51 @@ def _knots(
         return np.concatenate([bounds[:1], inner, bounds[1:]])
     default, least = {"bs": (degree, degree), "ns": (1, 1), "cr": (9, 2)}[kind]
     df = default if df is None else check_count(f"df of {name}", df)
-    values = np.unique(x)
-    if not least <= df < values.size + least:
+    if not least <= df < x.size + least:
         raise ValueError(
             f"df of {name} must be at least {least}, and its knots no more than the "
-            f"{values.size} distinct values, got {df}"
+            f"{x.size} distinct values, got {df}"
         )
     if kind == "cr":
-        return np.asarray(np.quantile(values, np.linspace(0, 1, df + 1)))
-    inside = x[(x >= bounds[0]) & (x <= bounds[1])]
-    if not inside.size:
+        return np.asarray(np.quantile(x, np.linspace(0, 1, df + 1)))
+    inside = (x >= bounds[0]) & (x <= bounds[1])
+    if not inside.any():
         raise ValueError(
             f"{name} needs values of x between its bounds {listed(bounds)}, got none"
         )
-    inner = np.quantile(inside, np.linspace(0, 1, df - least + 2)[1:-1])
+    p = np.linspace(0, 1, df - least + 2)[1:-1]
+    inner = quantiles(x[inside], counts[inside], p)
     return np.concatenate([bounds[:1], inner, bounds[1:]])
 
 
-def _harrell(name: str, x: np.ndarray, k: int) -> np.ndarray:
-    """Return the k knots that `Hmisc::rcspline.eval` chooses for sorted values x.
+def _harrell(name: str, x: np.ndarray, counts: np.ndarray, k: int) -> np.ndarray:
+    """Return the k knots that `Hmisc::rcspline.eval` chooses for counted values x.
 
     They are Harrell's quantiles: equally spaced from `outer` to 1 - outer. An end knot
     moves to the next value where many rows have the extreme one, and in small samples
-    to the fifth value from the end.
+    to the fifth row from the end.
     """
-    values, counts = np.unique(x, return_counts=True)
-    if not isinstance(k, int) or not 3 <= k < values.size - 2 or x.size < 6:
+    if not isinstance(k, int) or not 3 <= k < x.size - 2:
         raise ValueError(
             f"{name} needs 3 knots or more, and more than two distinct values beside "
-            f"them, got {shown(k)} for {values.size}; pass a list of knots"
+            f"them, got {shown(k)} for {x.size}; pass a list of knots"
         )
     outer = 0.1 if k == 3 else 0.05 if k < 7 else 0.025
-    share = counts / x.size
+    share = counts / counts.sum()
     ends = share[[0, -1]] >= _TIED if share[1:-1].max() < _TIED else [False, False]
-    first = values[1 : 1 + int(ends[0])]
-    last = values[values.size - 1 - int(ends[1]) : values.size - 1]
-    x = x[(x > first.max(initial=-np.inf)) & (x < last.min(initial=np.inf))]
+    first, last = x[1 : 1 + int(ends[0])], x[x.size - 1 - int(ends[1]) : x.size - 1]
+    inside = (x > first.max(initial=-np.inf)) & (x < last.min(initial=np.inf))
+    x, counts = x[inside], counts[inside]
     inner = k - first.size - last.size
     at = {1: [0.5], 2: [0.5, 1 - outer]}.get(
         inner, np.linspace(outer, 1 - outer, inner)
     )
-    knots = np.quantile(x, at)
-    if 4 < x.size < 100 and inner > 1:
+    knots, n = quantiles(x, counts, at), np.cumsum(counts)
+    if 4 < n[-1] < 100 and inner > 1:
         if not first.size:
-            knots[0] = x[4]
+            knots[0] = x[np.searchsorted(n, 4, "right")]
         if not last.size:
-            knots[-1] = x[-5]
+            knots[-1] = x[np.searchsorted(n, n[-1] - 4)]
     return np.concatenate([first, knots, last])
 
 
@@ -326,21 +341,23 @@ def _restricted(knots: np.ndarray, x: np.ndarray) -> np.ndarray:
     return np.column_stack([x, cubed[:, :-2] + own])
 
 
-def _recurrence(name: str, x: np.ndarray, degree: int) -> np.ndarray:
+def _recurrence(
+    name: str, x: np.ndarray, counts: np.ndarray, degree: int
+) -> np.ndarray:
     """Return squared norms and centres of the recurrence that makes polynomials
-    orthogonal over the values x.
+    orthogonal over the counted values x.
 
     Raises ValueError if only rounding is left of one, as with an outlier far away.
     """
-    square, centre = [float(x.size)], []
+    square, centre = [float(counts.sum())], []
     column, earlier = np.ones_like(x), np.zeros_like(x)
     for k in range(degree):
-        centre.append(float(x @ column**2) / square[-1])
+        centre.append(float(counts * x @ column**2) / square[-1])
         drop = square[-1] / square[-2] if k else 0.0
         longer = (x - centre[-1]) * column
         column, earlier = longer - drop * earlier, column
-        square.append(float(column @ column))
-        if square[-1] <= _ROUNDED**2 * float(longer @ longer):
+        square.append(float(counts @ column**2))
+        if square[-1] <= _ROUNDED**2 * float(counts @ longer**2):
             raise ValueError(
                 f"{name} needs values that differ on the scale of their range, and "
                 f"most of them are equal beside the largest: pass degree {k} or less, "

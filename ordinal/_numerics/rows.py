@@ -1,4 +1,4 @@
-"""Rows of dense and CSR matrices: selection, products, norms and hashes."""
+"""Rows of dense and CSR matrices: selection, products, norms, hashes and quantiles."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -296,3 +296,34 @@ def merged_rows(
     other = np.any([np.diff(kind[order]) != 0 for kind in kinds], axis=0)
     first = np.flatnonzero(np.append(True, other))
     return order[first], np.add.reduceat(weight, first)
+
+
+def counted(x: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct values of x, sorted, and how many rows each stands for.
+
+    A row of weight w counts as w rows. Weights in units so small that a value stands
+    for less than one row in the mean are multiplied: otherwise weights of sum 1 would
+    be those of a single row.
+    """
+    values, place = np.unique(x, return_inverse=True)
+    counts = np.bincount(place, weight)
+    return values, counts / min(1.0, counts.mean())
+
+
+def quantiles(values: np.ndarray, counts: np.ndarray, p: Any) -> np.ndarray:
+    """Return the quantiles of rows, of which `counts` have each of the sorted values.
+
+    They are those of `numpy.quantile` and R. With Q(t) the value of the t-th of n rows,
+    a step function, they are the integral of Q from (n - 1) p to (n - 1) p + 1, which
+    is defined for any counts.
+    """
+    ends, found = np.cumsum(counts), []
+    places = np.maximum(ends[-1] - 1.0, 0.0) * np.asarray(p)
+    whole = np.rint(places)  # where only rounding makes a quantile none of the values
+    for start in np.where(np.abs(places - whole) < 1e-9, whole, places):
+        first, last = np.searchsorted(ends, [start, start + 1.0])
+        own = slice(first, last + 1)
+        starts = np.maximum(ends[own] - counts[own], start)
+        width = np.minimum(ends[own], start + 1.0) - starts
+        found.append(values[own] @ width / width.sum())
+    return np.array(found)

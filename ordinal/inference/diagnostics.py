@@ -52,7 +52,7 @@ from .._input.labels import ranks_of, read_labels
 from .._input.types import ArrayLike, MatrixLike, RowsLike
 from .._model.printing import Table
 from .._model.threshold_model import decide
-from .._numerics.rows import strips
+from .._numerics.rows import counted, quantiles, strips
 from .._numerics.tails import chi2_tail
 from .calls import on_one_thread
 from .fitted import (
@@ -321,7 +321,9 @@ def grouped_fit(
     r = P.shape[1]
     score = P @ np.arange(1.0, r + 1)
     # Equal scores must be in one group, so duplicate edges are dropped.
-    edges = np.unique(_quantiles(score, weight, np.linspace(0, 1, groups + 1)))
+    held = weight > 0
+    values, counts = counted(score[held], weight[held])
+    edges = np.unique(quantiles(values, counts, np.linspace(0, 1, groups + 1)))
     group = np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
     _, group = np.unique(group, return_inverse=True)  # without empty groups
     G = int(group.max()) + 1
@@ -339,20 +341,6 @@ def grouped_fit(
     # Equal counts may both be 0.
     chi2 = float(np.where(observed == expected, 0.0, cells).sum())
     return GoodnessOfFit(chi2, dof, chi2_tail(chi2, dof), observed, expected)
-
-
-def _quantiles(x: np.ndarray, weight: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """Return quantiles of x, where each value counts `weight` times (R's type 7)."""
-    x, weight = x[weight > 0], weight[weight > 0]
-    order = np.argsort(x, kind="stable")
-    x, below = x[order], np.cumsum(weight[order])
-    place = p * max(below[-1] - 1, 0.0)
-    left = np.floor(place + 1e-9)
-    at = [
-        x[np.minimum(np.searchsorted(below, k + 1e-9, side="right"), x.size - 1)]
-        for k in (left, left + 1)
-    ]
-    return np.asarray(at[0] + np.maximum(place - left, 0.0) * (at[1] - at[0]))
 
 
 def influence_of(loss: Likelihood, x: np.ndarray, changes: bool = True) -> Influence:

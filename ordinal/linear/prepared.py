@@ -46,7 +46,7 @@ from .._input.features import read_features, read_frame_of
 from .._input.frame import Frame, default_names
 from .._input.immutable import read_only
 from .._input.intervals import RankIntervals
-from .._input.labels import declared_categories, lacks_label
+from .._input.labels import declared_categories, lacks_label, sample_weights
 from .._input.problem import Problem
 from .._input.sparse import is_sparse
 from .._input.types import ArrayLike, Blocks, Labels, Matrix, MatrixLike
@@ -322,7 +322,7 @@ def _read_training(
         if preprocess is not None:
             coding, unit = coding_behind(preprocess, table, weight, reference)
         elif is_coded:
-            coding = _coding_of(table, formula, reference)
+            coding = _coding_of(table, formula, reference, weight)
         if coding is not None:
             by_row["offset"] = coding.offset(table, by_row["offset"])
             table = Frame.of_numbers(coding.transform(table), coding.column_names)
@@ -395,13 +395,17 @@ def _read_table(
 
 
 def _coding_of(
-    table: Frame, formula: ParsedFormula | None, reference: Mapping[str, Any] | None
+    table: Frame,
+    formula: ParsedFormula | None,
+    reference: Mapping[str, Any] | None,
+    weight: Any,
 ) -> Coding:
     """Return the coding of a table of categories, or of the terms of a formula."""
     if formula is None:
         return Coding.of_columns(table, reference)
     terms, offsets = formula.terms, formula.offsets
-    return Coding.of_terms(formula.text, table, terms, offsets, reference)
+    counted = None if weight is None else sample_weights(weight, len(table))
+    return Coding.of_terms(formula.text, table, terms, offsets, reference, counted)
 
 
 def _complete_rows(
