@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from unittest import mock
+from zipfile import ZipFile
 
 import numpy as np
 import pandas
@@ -203,6 +204,9 @@ def test_show_lists_the_columns_of_a_table(told):
     assert first.startswith("24 rows and 5 columns; the ranks are those of 'id'")
     assert (second.split(": ")[1][:6], third.split(": ")[1][:6]) == ("'rank'", "'word'")
     told("show t.csv --missing-labels drop", code=2)
+    with ZipFile("t.xlsx", "w") as file:
+        file.writestr("sheet.xml", "")
+    assert "Excel workbook" in told("show t.xlsx", code=2).err
 
 
 def test_predict_reports_errors_where_labels_are_there(run, told, rows):
@@ -556,6 +560,8 @@ def test_predictions_go_through_a_pipe(run):
     reader.join(10)
     assert got == [run("predict m.npz data.csv")]
     assert pipe.is_fifo()
+    said = run("fit pipe --method svorim --stream --out m.npz", code=2)
+    assert "a pipe, can be read only once" in said
 
 
 def test_predict_gives_probabilities(run, rows):
