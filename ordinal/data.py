@@ -91,6 +91,11 @@ def blocks(
     ...         print(X.shape, y.tolist())
     (2, 2) [1, 2]
     """
+    if isinstance(path, list | tuple):
+        raise TypeError(
+            f"path must be one file, got {shown(path)}: join the files, or pass an "
+            "object whose blocks() yields those of each file"
+        )
     path = as_path("path", path)
     check_rereadable("path must be", path)
     layout_of(path, separator, decimal, None, encoding)  # for its errors

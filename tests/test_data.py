@@ -209,6 +209,7 @@ def test_parquet_that_is_packed_or_empty(tmp_path):
 
 @pytest.mark.parametrize(("given", "error", "message"), [
     ({"path": 7}, TypeError, "path must be a path, got 7"),
+    ({"path": ["a"]}, TypeError, r"path must be one file, got \['a'\]: join the files"),
     ({"path": "-"}, ValueError, "standard input can be read only once"),
     ({"target": 3}, ValueError, "target must be a column, got 3"),
     ({"drop": "a"}, ValueError, "drop must be columns by name, got 'a'"),

@@ -142,7 +142,9 @@ class Unequal:
     (pd.Categorical([1, None], categories=[1, 2], ordered=True), None, ValueError,
      "y holds nan in row 1"),
     (pd.Categorical(pd.to_datetime(["2024-01-01", "2024-01-02"]), ordered=True), None,
-     TypeError, "the categories of y must hold integers or strings, got dty"),
+     TypeError, r"the categories of y must .* got dty.*: .* rename_categories\(str\)"),
+    (pd.to_datetime(["2024-01-01", "2024-01-02"]), None,
+     TypeError, r"y must hold integers or strings, .*: pass their text.* and classes="),
 ])  # fmt: skip
 def test_labels_without_a_clear_rank_are_refused(y, classes, error, message):
     with refused(error, message):

@@ -114,7 +114,7 @@ def read_labels(values: Any, name: str, remedy: str = _DROP) -> np.ndarray:
         is_numeric = labels and numbers.dtype.kind in "biuf"
         a = numbers if is_numeric else _as_strings(labels, name, remedy)
     if a.dtype.kind not in "biufU":
-        raise TypeError(f"{name} must hold integers or strings, got dtype {a.dtype}")
+        raise _no_label(name, f"dtype {a.dtype}")
     if a.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(a))
         if bad.size:
@@ -137,11 +137,19 @@ def _as_strings(labels: list[Any], name: str, remedy: str) -> np.ndarray:
         if type(label).__name__ == "Interval":
             labels[row] = str(label)
         elif not isinstance(label, str):
-            raise TypeError(
-                f"{name} must hold integers or strings, got "
-                f"{type(label).__name__} {shown(label)} in row {row}"
-            )
+            what = f"{type(label).__name__} {shown(label)} in row {row}"
+            raise _no_label(name, what)
     return np.array(labels, dtype=np.str_)
+
+
+def _no_label(name: str, what: str) -> TypeError:
+    """Return the error for labels or categories of another type, such as dates."""
+    remedy = "pass their text, as astype(str) makes it, and classes= in rank order"
+    if name.startswith(("the categories", "column")):
+        remedy = "make text of them, by rename_categories(str), which keeps their order"
+    elif name not in ("y", "lower or upper"):
+        remedy = "pass integers or text"
+    return TypeError(f"{name} must hold integers or strings, got {what}: {remedy}")
 
 
 def label_text(label: Any) -> str:

@@ -513,11 +513,11 @@ def ranked(
     """Return the labels, (n,), or intervals, and the classes in rank order, (r,)."""
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    declared = _declared(y) if classes is None else None
     intervals = y if isinstance(y, RankIntervals) else None
     # of nullable types of pandas, column_or_1d alone would make floats
     column = as_array(y, "y") if intervals is None else intervals.ends
     labels = read_labels(column_or_1d(column, warn=True), "y", DROP_ARGUMENT)
-    declared = _declared(y) if classes is None else None
     known = classes is not None or declared is not None
     if not (known or in_halves(labels)):
         check_classification_targets(labels)
