@@ -229,7 +229,8 @@ def costs(row, column, value):
 @pytest.mark.parametrize(("given", "message"), [
     ({"y": ["a", None]}, f"y has no label in row 1{DROP}"),
     ({"y": [7, None]}, f"y has no label in row 1{DROP}"),
-    ({"y": ["a", 1]}, "y must hold integers or strings, got int 1 in row 1"),
+    ({"y": ["a", 1]}, "y must hold integers or strings, got int 1 in row 1: "
+     "pass their text, as astype(str) makes it, and classes= in rank order"),
     ({"y": [0, np.nan]}, f"y holds nan in row 1{DROP}"),
     ({"y": [0, np.inf]}, "y holds inf in row 1"),
     ({"y": "rating"},
@@ -365,11 +366,16 @@ def test_columns_without_numbers_are_refused(column, message):
     (TABLE, {"categorical": ["d"]},
      "categorical names 'd', which is not among ['a', 'b']"),
     (pd.DataFrame({"a": [1.5, "x"]}), {"categorical": ["a"]},
-     "column 'a' must hold integers or strings, got float 1.5 in row 0"),
+     "column 'a' must hold integers or strings, got float 1.5 in row 0: make text of "
+     "them, by astype(str)"),
     (pd.DataFrame({"b": pd.Categorical([1j, 2j], [2j, 1j])}), {},
-     "column 'b' must hold integers or strings, got dtype complex128"),
+     "the categories of column 'b' must hold integers or strings, got dtype "
+     "complex128: make text of them, by rename_categories(str), which keeps their "
+     "order"),
     (pd.DataFrame({"b": pd.Categorical([1j, 2j], [2j, 1j], ordered=True)}), {},
-     "column 'b' must hold integers or strings, got dtype complex128"),
+     "the categories of column 'b' must hold integers or strings, got dtype "
+     "complex128: make text of them, by rename_categories(str), which keeps their "
+     "order"),
 ])  # fmt: skip
 def test_columns_are_refused_by_a_whole_sentence(X, options, message):
     with pytest.raises((ValueError, TypeError)) as caught:

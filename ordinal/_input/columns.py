@@ -613,11 +613,12 @@ def _distinct(column: Any) -> list[Any]:
 
 def _categories(column: Any, declared: Any, name: str) -> np.ndarray:
     """Return the distinct values of a column, declared categories first."""
-    seen = dict.fromkeys(_distinct(column))
+    seen, what = dict.fromkeys(_distinct(column)), f"column {shown(name)}"
     order = list(seen)
     if declared is not None:
         order = [value for value in np.asarray(declared).tolist() if value in seen]
-    labels = read_labels(order, f"column {shown(name)}")
+        what = f"the categories of {what}"
+    labels = read_labels(order, what)
     return read_only(np.sort(labels) if declared is None else labels)
 
 

@@ -145,8 +145,10 @@ def _as_strings(labels: list[Any], name: str, remedy: str) -> np.ndarray:
 def _no_label(name: str, what: str) -> TypeError:
     """Return the error for labels or categories of another type, such as dates."""
     remedy = "pass their text, as astype(str) makes it, and classes= in rank order"
-    if name.startswith(("the categories", "column")):
+    if name.startswith("the categories"):
         remedy = "make text of them, by rename_categories(str), which keeps their order"
+    elif name.startswith("column"):
+        remedy = "make text of them, by astype(str)"
     elif name not in ("y", "lower or upper"):
         remedy = "pass integers or text"
     return TypeError(f"{name} must hold integers or strings, got {what}: {remedy}")
