@@ -64,6 +64,7 @@ def test_the_warning_says_what_was_missed_and_what_helps(status, remedy):
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         c.warn_unless_converged("fit_it")
     assert caught[0].filename == __file__
+    assert "inf" not in str(record(status, violation=np.inf, primal=np.inf, dual=0.0))
 
 
 @pytest.mark.parametrize("status", Status)

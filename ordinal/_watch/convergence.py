@@ -210,9 +210,11 @@ class Convergence(Immutable):
         Number of iterations, in the unit of the solver, which its docstring names.
     violation : float
         Optimality measure that `tol` limits, in the unit that the docstring names.
+        Infinite if the fit was ended before it was known, such as, on a basis, before
+        a pass over all rows; the returned point is then that of a sample or the start.
     tol : float
     primal : float
-        Objective at the returned point.
+        Objective at the returned point, infinite if it is not known either.
     dual : float or None
         Objective of the dual problem. The difference `gap` is >= 0 and bounds the
         distance of either objective to the optimum. None for methods without a dual,
@@ -277,11 +279,12 @@ class Convergence(Immutable):
         return self.gap / max(abs(self.primal), abs(self.dual), 1.0)
 
     def __str__(self) -> str:
-        gap = "" if self.dual is None else f", relative duality gap {self.rel_gap:.2e}"
-        return (
-            f"{self.status.value} after {self.n_iter} steps, violation "
-            f"{self.violation:.2e} against tol {self.tol:.2e}{gap}"
-        )
+        gap, against = "", f"violation unknown, tol {self.tol:.2e}"
+        if math.isfinite(self.rel_gap):
+            gap = f", relative duality gap {self.rel_gap:.2e}"
+        if math.isfinite(self.violation):
+            against = f"violation {self.violation:.2e} against tol {self.tol:.2e}"
+        return f"{self.status.value} after {self.n_iter} steps, {against}{gap}"
 
     def warn_unless_converged(
         self, solver: str, easier: str = "lower C", remedy: str | None = None

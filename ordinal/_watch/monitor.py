@@ -166,7 +166,8 @@ class Monitor:
         n_iter += self._before
         line = self._fit.line
         if line is not None:
-            line.show(f"{n_iter} steps, violation {violation:.1e}, tol {self.tol:g}")
+            known = f", violation {violation:.1e}" if np.isfinite(violation) else ""
+            line.show(f"{n_iter} steps{known}, tol {self.tol:g}")
         if self._fit.ended is None and self.callback is not None:
             self._ask(int(n_iter), float(violation))
         if self._fit.ended is None and self.late():

@@ -186,7 +186,9 @@ def fit_boosting(
         Limit on the number of rounds of n_rounds="auto".
     max_time : float > 0, optional
         Time budget in seconds, checked after every tree. When it is exhausted, the fit
-        returns the model with the best number of rounds so far, with a warning.
+        returns the model with the best number of rounds so far, with a warning. The
+        binning of the columns before the first tree and the thresholds after the last
+        one are not cut short.
     callback : callable, optional
         Function that is called with an `ordinal.models.State` after every round. If it
         returns a true value, the fit stops. Ctrl-C also takes effect between two
@@ -520,9 +522,8 @@ class _BoostingFit:
         violation = end.violation
         for k, score in enumerate(main.scores):
             size = int(start[k + 1] - start[k])
-            if size == score.size:
-                f = score.training_scores()
-            else:
+            f = score.training_scores(size)
+            if f is None:
                 f = trees.scores(
                     self._X, int(start[k]), int(start[k + 1]), settings.n_threads
                 )

@@ -264,6 +264,11 @@ class Score:
         Number of trees, one per round until no split is left.
     ended : bool
         Whether no split is left.
+    is_best : bool
+        Whether the next round copies the scores of the training rows to `best`. To
+        compute them by 100 trees takes 3 s for a million rows.
+    best : (int, (n,) array)
+        Number of trees, and these scores.
     """
 
     def __init__(
@@ -294,6 +299,7 @@ class Score:
         self._slope = np.empty(n, np.float32)
         self._curvature = np.empty(n, np.float32)
         self._held: tuple[np.ndarray, np.ndarray, np.ndarray | None] | None = None
+        self.is_best, self.best = False, (-1, np.empty(0))
 
     def hold_out(
         self,
@@ -318,6 +324,8 @@ class Score:
 
     def _derivatives(self, f: np.ndarray, data: Any) -> tuple[np.ndarray, np.ndarray]:
         b = self.thresholds[-1]
+        if self.is_best:
+            self.is_best, self.best = False, (self.size, f.copy())
         if self.size >= self._next:
             self._next = self.size + max(_EVERY, self.size // 4)
             some = f if self._step == 1 else f[:: self._step].copy()
@@ -377,8 +385,14 @@ class Score:
             return ""
         return str(self._booster.model_to_string(num_iteration=size))
 
-    def training_scores(self) -> np.ndarray:
-        """Return the sums of all trees for the training rows, as LightGBM has them."""
+    def training_scores(self, size: int) -> np.ndarray | None:
+        """Return the sums of the first trees for the training rows, as LightGBM had
+        them, if these are all trees or those of the round that was the best so far.
+        """
+        if size == self.best[0]:
+            return self.best[1]
+        if size < self.size:
+            return None
         held: list[np.ndarray] = []
 
         def keep(f: np.ndarray, data: Any) -> tuple[str, float, bool]:
@@ -589,6 +603,8 @@ def grow_by_folds(
     while status is None and len(losses) <= max_iter and not main.ended:
         if all(ensemble.grow(monitor.late) for ensemble in (*folds, main)):
             losses.append(sum(fold.held_out_loss() for fold in folds) / total)
+            for score in main.scores:
+                score.is_best = losses[-1] < min(losses[1:-1], default=math.inf)
             violation = _fall(losses, wait)
             if len(losses) > wait and violation <= monitor.tol:
                 break
