@@ -103,14 +103,16 @@ def test_methods_of_models_answer_arguments_of_other_packages(
     partial(ordinal.fit_stacking, methods=["pom", "lit"]),
     partial(ordinal.select, "pom", search={"l2": [1.0, 2.0]}, cv=2),
     partial(ordinal.compare, methods=["pom"], cv=2),
+    partial(ordinal.model_selection.nested, "pom", search={"l2": [1, 2]}, outer=2, cv=2),
     ordinal.sklearn.POM().fit,
-], ids="linear table kernel trees pool search comparison sklearn".split())  # fmt: skip
-def test_a_column_that_numbers_the_rows_is_warned_of(fit):
+], ids="pom table kernel trees pool search all nested sklearn".split())  # fmt: skip
+def test_columns_that_number_the_rows_or_hold_the_labels_are_warned_of(fit):
     table = pd.DataFrame({"ID": np.random.default_rng(0).permutation(40), "a": UNIT})
-    message = r"column 'ID' of X seems to identify .* as X.drop\(columns=\['ID'\]\)"
     with warnings.catch_warnings(record=True, action="default") as caught:
-        fit(table, Y40)
-    assert len([c for c in caught if re.search(message, str(c.message))]) == 1
+        fit(table, pd.Series(Y40, name="a"))
+    for column, message in {"ID": "seems to identify", "a": "the name of y"}.items():
+        message = rf"column '{column}'.* {message}.* as X.drop\(columns=\['{column}'\]"
+        assert len([c for c in caught if re.search(message, str(c.message))]) == 1
     assert all(c.filename == __file__ for c in caught)
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="column")

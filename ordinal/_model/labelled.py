@@ -21,12 +21,18 @@ from typing import Any, Literal, TypeVar, cast
 
 import numpy as np
 
-from .._input.checks import as_array, check_choice, shown
-from .._input.columns import index_of, warn_of_other_order
+from .._input.checks import as_array, check_choice, listed, shown
+from .._input.columns import (
+    feature_names,
+    index_of,
+    is_frame,
+    warn_of_other_order,
+)
 from .._input.immutable import read_only
 from .._input.intervals import RankIntervals, labels_of_formula
 from .._input.labels import is_ordered, lacks_label, ranks_of, read_labels
 from .._input.sparse import is_sparse
+from .._input.warning import warn
 from .._rows.source import Block, has_blocks, is_remote, raw_blocks
 from ..kernels.functions import kernel_class
 from .model import Model, Origin
@@ -97,7 +103,8 @@ class Labelled:
     ) -> Labelled:
         """Leave out rows without a label if `missing_labels` is "drop".
 
-        Warn of each argument that has the index of X in another order.
+        Warn of each argument that has the index of X in another order, and of a column
+        of X that has the name of y.
 
         The other `options` of a fit must not number rows.
 
@@ -108,6 +115,8 @@ class Labelled:
         """
         check_choice("missing_labels", missing_labels, ("error", "drop"))
         warn_of_other_order(X, y=y, **by_row)
+        if hasattr(y, "name"):
+            warn_of_labels(X, y)
         if missing_labels == "error":
             return cls(X, y, by_row)
         table, labels = (X, y)
@@ -192,6 +201,18 @@ class LabelledBlocks:
             elif keep.any():
                 yield Block(*(kept_rows(values, keep) for values in block))
         self.n_missing = n_missing
+
+
+def warn_of_labels(X: Any, y: Any) -> None:
+    """Warn of a column of a data frame X that has the name of the labels y."""
+    label = getattr(y, "name", None)
+    if isinstance(label, str) and is_frame(X) and label in (feature_names(X) or ()):
+        warn(
+            f"X has a column {shown(label)}, which is the name of y: if it holds the "
+            "labels, models read them from it, and their errors mean nothing; leave it "
+            f"out, as X.drop(columns={listed([label])}) does, or rename y to keep it",
+            UserWarning,
+        )
 
 
 def with_missing_labels(fit: _Fit) -> _Fit:

@@ -37,7 +37,6 @@ from .._model.labelled import (
     with_origin,
 )
 from .._model.model import Model, with_rule
-from .._model.preparation import warn_of_identifiers
 from .._model.printing import (
     Table,
     aligned,
@@ -695,9 +694,7 @@ def compared(study: Study, splits: Splits, line: Line | None) -> Comparison:
 
     Raises an error if every method failed, apart from the constants.
     """
-    X = study.data.X
-    if isinstance(X, Frame):
-        warn_of_identifiers(X.values, X.shown_names, X.labels)
+    study.data.warn_of_identifiers()
     say, scorers = Say(line, list(study.learners), len(splits)), study.scorers
     jobs = [MethodJob(name, splits) for name in study.learners]
     found, _ = run(jobs, Workers(MethodWork(study, say)), None, say)

@@ -23,6 +23,7 @@ from .._input.sparse import CSR, is_sparse
 from .._input.types import ArrayLike, Matrix
 from .._model.column_names import named
 from .._model.grouping import group_numbers
+from .._model.preparation import warn_of_identifiers
 from .._model.registry import Content, check_intervals, method_of, unwrapped
 from .._numerics.rows import take
 from .._rows.first_pass import ChunkedProblem
@@ -138,6 +139,14 @@ class SearchData:
             lower, upper = self.y.ranks(self.classes)
             return np.asarray((lower + upper) // 2)
         return ranks_of(self.y, self.classes)
+
+    def warn_of_identifiers(self) -> None:
+        """Warn of columns that number the rows, where no fit to all rows will."""
+        X, names = self.X, self.feature_names
+        if isinstance(X, Frame):
+            warn_of_identifiers(X.values, X.shown_names, X.labels)
+        elif isinstance(X, np.ndarray) and names is not None:
+            warn_of_identifiers(X, names, (None,) * len(names))
 
     def features(self, rows: np.ndarray) -> Any:
         """Return the features of the rows of these numbers, of the same type as X."""

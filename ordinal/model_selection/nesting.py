@@ -226,6 +226,7 @@ def nested(
     searched = getattr(search, "values", ())
     with numbered_as_caller(labelled.keep):
         work = Work.from_arguments(fit, X, y, scorers, options, rule, searched, **given)
+    work.data.warn_of_identifiers()
     drawn = partial(drawn_holdouts, test_size=test_size, rng=rng)
     rows = np.arange(len(work.data.y))
     holdouts = splits_of(outer, "outer", rows, work.data, drawn)
