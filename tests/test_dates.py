@@ -87,7 +87,7 @@ def test_linear_models_are_stated_in_parts():
     assert "visit[weekday]" in inference.drop1(model)["name"].tolist()
 
 
-UNDECLARED = TypeError, r"'visit'.*TablePreprocessor\(dates=\)"
+UNDECLARED = TypeError, r"'visit'.*TablePreprocessor\(dates=\['visit'\]\)"
 REFUSED = [
     *((partial(fit, X.assign(visit=column)), error, f"column 'visit' of X .*{message}")
       for column, error, message in (

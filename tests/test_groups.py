@@ -125,8 +125,9 @@ def test_a_seed_fixes_the_splits_and_only_the_partition_matters():
 @pytest.mark.parametrize(("groups", "options", "message"), [
     ([1, 1, 2], {}, r"^groups has shape \(3,\), expected \(6,\) as y"),
     ([[1], [2]], {}, "^groups must be 1-dimensional"),
-    ([1, 2, None, 2, 1, 1], {}, "^groups has no label in row 2"),
+    ([1, 2, None, 2, 1, 1], {}, "^groups has no label in row 2: drop such"),
     ([1, 2, np.nan, 2, 1, 1], {}, "^groups must be finite, got nan in row 2"),
+    ("region", {}, r"got the string 'region': pass .* such as table\['region'\]$"),
     (["a"] * 6, {}, "^groups must name 2 groups or more, got only 'a'"),
     ([1, 1, 1, 1, 2, 2], {}, "^n_splits must be 2 to the number of groups, 2, got"),
 ])  # fmt: skip

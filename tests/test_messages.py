@@ -317,8 +317,8 @@ def test_other_arguments_are_refused_by_a_whole_sentence(call, given, message):
 
 
 DATES = (
-    r"ordinal\.preprocessing\.TablePreprocessor\(dates=\) makes numbers of dates "
-    r"\(preprocess= of a fit\)"
+    r"ordinal\.preprocessing\.TablePreprocessor\(dates=\['a'\]\) makes numbers of "
+    r"dates \(preprocess= of a fit\)"
 )
 TABLE = pd.DataFrame({"a": [1.0, 2.0], "b": [2.0, 1.0]})
 

@@ -197,8 +197,8 @@ def test_settings_that_are_none(arguments, error, message):
 
 
 @pytest.mark.parametrize(("column", "error", "message"), [
-    ([datetime.date(2020, 1, 1)], TypeError, "got .*dates=. makes numbers of da"),
-    (pd.to_datetime(["2020-01-01"]), TypeError, "got .*dates=. makes numbers"),
+    ([datetime.date(2020, 1, 1)], TypeError, r"got .*dates=\['day'\]. makes"),
+    (pd.to_datetime(["2020-01-01"]), TypeError, r"got .*dates=\['day'\]. makes"),
     (pd.to_timedelta([3], "D"), TypeError, "got .*; convert times to num"),
     ([1, "tall"], TypeError, "got 'tall' in row 1; pass numbers, and NaN"),
     ([[1, 2]], TypeError, r"got \[1, 2\] in row 0$"),
@@ -219,6 +219,8 @@ def test_a_bad_table_is_named():
     ]
     for arguments, message in refused:
         raises(ValueError, message, TablePreprocessor(**arguments).fit, frame)
+    dated, dates = frame.assign(day=pd.Timestamp(0)), TablePreprocessor(dates=["year"])
+    raises(ValueError, "^dates names 'year', which", dates.fit, dated)
     with pytest.raises(ValueError, match=r"two columns would be called 'a\[b\]'"):
         TablePreprocessor().fit(pd.DataFrame({"a": ["b"], "a[b]": [1.0]}))
     raises(TypeError, "X is sparse", TablePreprocessor().fit, csr_array(np.eye(3)))

@@ -227,13 +227,20 @@ def as_real_array(
     if a.dtype.kind == "O":
         a = _doubles(a)
     if a.dtype.kind not in "biuf":
-        raise TypeError(
-            f"{name} must hold real numbers, got dtype {shortened(a.dtype)}"
-        )
+        got = f"dtype {shortened(a.dtype)}"
+        if isinstance(values, str):
+            got = string_shown(values)
+        raise TypeError(f"{name} must hold real numbers, got {got}")
     if shape is not None and a.shape != shape:
         raise ValueError(f"{name} has shape {a.shape}, expected {shape}{of}")
     with np.errstate(over="ignore"):  # of long doubles
         return np.array(a, dtype=np.float64, order="C")
+
+
+def string_shown(value: str) -> str:
+    """Return the words about a string in place of values, which may name a column."""
+    column = f"table[{shown(value)}]"
+    return f"the string {shown(value)}: pass the column of the table, such as {column}"
 
 
 def _doubles(a: np.ndarray) -> np.ndarray:
@@ -686,6 +693,11 @@ def by_table_preprocessor(does: str, options: str = "") -> str:
     else:
         name, where = "preprocessing.TablePreprocessor", "preprocess= of a fit"
     return f"ordinal.{name}{options} {does} ({where})"
+
+
+def by_dates(column: str) -> str:
+    """Return the remedy for a column of dates, whose name is given as it is shown."""
+    return by_table_preprocessor("makes numbers of dates", f"(dates=[{column}])")
 
 
 def by_standardizer() -> str:

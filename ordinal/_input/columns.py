@@ -20,6 +20,7 @@ import numpy as np
 from .checks import (
     NO_NUMBERS,
     as_array,
+    by_dates,
     by_table_preprocessor,
     can_be_listed,
     check_entries,
@@ -359,18 +360,19 @@ def is_decorated(word: str) -> bool:
     return bool(_NUMBER.fullmatch(word)) and not _PLAIN.fullmatch(word)
 
 
-def disguise_shown(kind: str, example: str) -> str:
-    """Return the words of a message about a column in disguise, with its remedy."""
+def disguise_shown(kind: str, example: str, name: str) -> str:
+    """Return the message about a column of X in disguise, with its remedy."""
     rewrite = "rewrite them as 2024-01-31, as pandas.to_datetime does, and " * (
         kind == "dates" and date_of(example) is None
     )
     remedy = (
-        rewrite + by_table_preprocessor("makes numbers of dates", "(dates=)")
+        rewrite + by_dates(name)
         if kind == "dates"
         else "pass numbers, without signs and with a decimal point, as "
         "pandas.read_csv(decimal=',', thousands='.') reads them"
     )
-    return f"holds {kind} as text, such as {shown(example)}: {remedy}"
+    held = f"{kind} as text, such as {shown(example)}"
+    return f"column {name} of X holds {held}: {remedy}"
 
 
 def identifiers_shown(columns: Mapping[str, Sequence[str]]) -> str:
@@ -404,10 +406,8 @@ def _check_columns(
         if not known and _holds_strings(column):
             words = list(filter({*_distinct(column)}.__contains__, _values(column)))
             if (disguise := disguise_of(words)) is not None:
-                problems.append(
-                    f"column {shown(name)} of X {disguise_shown(*disguise)}; leave it "
-                    f"out, or {_DECLARE.format('it')}"
-                )
+                said = disguise_shown(*disguise, shown(name))
+                problems.append(f"{said}; leave it out, or {_DECLARE.format('it')}")
             elif not identify_rows(words):
                 continue
             elif all(map(_PLAIN_NUMBER.fullmatch, words)):
@@ -749,7 +749,7 @@ def _no_number(name: str, value: Any, row: int, of_strings: bool) -> TypeError:
     elif of_strings:
         needs = f"; {by_table_preprocessor('encodes categories')}"
     elif isinstance(value, _DATES):
-        needs = f"; {by_table_preprocessor('makes numbers of dates', '(dates=)')}"
+        needs = f"; {by_dates(name.removeprefix('column ').removesuffix(' of X'))}"
     elif isinstance(value, _TIMES):
         needs = "; convert times to numbers, such as hours"
     return TypeError(

@@ -20,6 +20,7 @@ from .checks import (
     check_nonnegative,
     listed,
     shown,
+    string_shown,
 )
 from .immutable import read_only
 
@@ -86,6 +87,11 @@ def _is_polars_categorical(dtype: Any) -> bool:
     return type(dtype).__name__ == "Categorical" and not hasattr(dtype, "ordered")
 
 
+def no_labels(name: str, given: str) -> ValueError:
+    """Return the error for a string in place of labels, which may name a column."""
+    return ValueError(f"{name} must be a sequence of labels, got {string_shown(given)}")
+
+
 def read_labels(values: Any, name: str, remedy: str = _DROP) -> np.ndarray:
     """Return a 1-D array of booleans, integers, finite floats or strings.
 
@@ -93,10 +99,7 @@ def read_labels(values: Any, name: str, remedy: str = _DROP) -> np.ndarray:
     """
     a = as_array(values, name)
     if isinstance(values, str):
-        raise ValueError(
-            f"{name} must be a sequence of labels, got the string {shown(values)}: "
-            f"pass the column of the table, such as table[{shown(values)}]"
-        )
+        raise no_labels(name, values)
     if a.ndim != 1:
         remedy = ""
         if a.shape[1:] == (1,):

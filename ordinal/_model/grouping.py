@@ -21,7 +21,7 @@ import numpy as np
 
 from .._input.checks import check_entries, listed, shown
 from .._input.columns import as_objects
-from .._input.labels import is_missing
+from .._input.labels import is_missing, no_labels
 
 _DRAWS = 3
 _TRIED = 1000  # most groups of a fold that are tried for exchanges
@@ -33,6 +33,8 @@ def distinct(values: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
     Labels are of any kind that sorts.
     """
+    if isinstance(values, str):
+        raise no_labels(name, values)
     a = as_objects(values, name)
     if a.ndim != 1 or a.size == 0:
         raise ValueError(
@@ -43,7 +45,9 @@ def distinct(values: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray
     if a.dtype.kind == "O":
         missing = [row for row, label in enumerate(a) if is_missing(label)]
         if missing:
-            raise ValueError(f"{name} has no label in row {missing[0]}")
+            remedy = f": drop such rows, or fill them as {name}.fillna('none') does"
+            remedy *= name == "groups"
+            raise ValueError(f"{name} has no label in row {missing[0]}{remedy}")
     try:
         return np.unique(a, return_inverse=True, return_counts=True)
     except TypeError:  # labels that cannot be compared

@@ -760,7 +760,8 @@ def _read(
         table: Any = read_features(X)
         problem = Problem.from_arrays(table, y, **labels)
     else:
-        table = read_frame_of(X, () if preprocess is None else preprocess.declared)
+        declared = () if preprocess is None else preprocess.declared_in(X)
+        table = read_frame_of(X, declared)
         problem = Problem.from_arrays(table.values, y, missing=True, **labels)
     return SearchData(
         X=table,

@@ -383,7 +383,7 @@ def _read_table(
             f"{shown(reference)}"
         )
     if isinstance(preprocess, TablePreprocessor):
-        return read_frame_of(X, preprocess.declared)
+        return read_frame_of(X, preprocess.declared_in(X))
     if is_sparse(X):
         return X
     # Long lists are converted to look at their types, but arrays are not.

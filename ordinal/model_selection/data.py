@@ -289,7 +289,7 @@ def _read_table(
         return read_features(X), None, None
     columns = given.get("categorical", ())
     if isinstance(preprocess, TablePreprocessor):
-        columns = preprocess.declared
+        columns = preprocess.declared_in(X)
     table = read_frame_of(X, columns)
     if given.get("missing") == "drop" and np.isnan(table.values).any():
         raise ValueError(

@@ -16,6 +16,7 @@ from .._input.columns import (
     check_categorical,
     coded_column,
     column_number,
+    feature_names,
     read_frame,
     read_once,
 )
@@ -167,7 +168,7 @@ class TablePreprocessor(PreprocessorOptions):
             If no row of positive weight has a value in a column, which is then 0 in all
             rows.
         """
-        frame = read_frame(X, kept=self.declared)
+        frame = read_frame(X, kept=self.declared_in(X))
         w = sample_weights(sample_weight, len(frame))
         frame, w = frame.rows(w > 0), w[w > 0] / w.max()
         variables = self._variables(frame, w)
@@ -192,10 +193,19 @@ class TablePreprocessor(PreprocessorOptions):
         scale = np.where(coding.indicators, 1.0, measured.scale)
         return TableCoding(coding, Standardizer(measured.mean, scale))
 
-    @property
-    def declared(self) -> tuple[str | int, ...]:
-        """Columns that an argument names, whose strings may all be different."""
-        return (*self.categorical, *self.order, *self.dates)
+    def declared_in(self, X: Any) -> tuple[str | int, ...]:
+        """Return the columns that an argument names, whose strings may all differ.
+
+        Raises ValueError for one that the data frame X does not have.
+        """
+        names = feature_names(X)
+        declared: list[str | int] = []
+        for argument in ("categorical", "order", "dates"):
+            for column in getattr(self, argument):
+                if names is not None:
+                    column_number(column, names, argument)
+                declared.append(column)
+        return tuple(declared)
 
     def _variables(self, frame: Frame, weight: np.ndarray) -> tuple[Variable, ...]:
         """Return a variable per column, with the statistics of rows with weight."""
@@ -429,7 +439,7 @@ def rows_behind(
     in_chunks = comes_in_blocks(X)
     if isinstance(how, TablePreprocessor):
         check_at_once(in_chunks)
-        table = read_frame_of(X, how.declared)
+        table = read_frame_of(X, how.declared_in(X))
         coding, unit = coding_behind(how, table, sample_weight)
         assert coding is not None
         columns = Frame.of_numbers(coding.transform(table), coding.column_names)
