@@ -103,7 +103,7 @@ def test_methods_of_models_answer_arguments_of_other_packages(
     partial(ordinal.fit_stacking, methods=["pom", "lit"]),
     partial(ordinal.select, "pom", search={"l2": [1.0, 2.0]}, cv=2),
     partial(ordinal.compare, methods=["pom"], cv=2),
-    partial(ordinal.model_selection.nested, "pom", search={"l2": [1, 2]}, outer=2, cv=2),
+    partial(ordinal.model_selection.nested, "pom", search={"l2": [1]}, outer=2, cv=2),
     ordinal.sklearn.POM().fit,
 ], ids="pom table kernel trees pool search all nested sklearn".split())  # fmt: skip
 def test_columns_that_number_the_rows_or_hold_the_labels_are_warned_of(fit):

@@ -28,6 +28,7 @@ from .._input.columns import (
     is_frame,
     warn_of_other_order,
 )
+from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._input.intervals import RankIntervals, labels_of_formula
 from .._input.labels import is_ordered, lacks_label, ranks_of, read_labels
@@ -115,7 +116,7 @@ class Labelled:
         """
         check_choice("missing_labels", missing_labels, ("error", "drop"))
         warn_of_other_order(X, y=y, **by_row)
-        if hasattr(y, "name"):
+        if hasattr(y, "name") and not isinstance(X, Frame):  # of an outer fit
             warn_of_labels(X, y)
         if missing_labels == "error":
             return cls(X, y, by_row)
