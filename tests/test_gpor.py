@@ -404,11 +404,9 @@ def test_the_end_of_a_search_is_a_stationary_point(inference):
     assert c.dual is None
     problem = Problem.from_arrays(X, y)
     search = Evidence(problem, None, Settings("ard", inference, prior="weak"))
-    theta = np.concatenate([
-        np.log(model.relevance()),
-        [np.log(model.noise), model.thresholds[0]],
-        np.log(np.diff(model.thresholds)),
-    ])  # fmt: skip
+    begin, gaps = model.thresholds[0], np.diff(model.thresholds)
+    theta = [*np.log(model.relevance()), np.log(model.noise), begin, *np.log(gaps)]
+    theta = np.array(theta)
     value, gradient = search.minus(theta)
     assert_allclose(c.primal, value, rtol=1e-8)
     assert np.abs(gradient).max() <= 1.1e-5
@@ -472,12 +470,10 @@ def test_twelve_thousand_features_on_fifty_rows():
     X = rng.normal(size=(n, d))
     y = np.digitize(X[:, :3].sum(axis=1), [-1, 1])
     tracemalloc.start()
-    try:
-        with pytest.warns(ConvergenceWarning):
-            model = fit_gpor(X, y, kernel="ard_linear", max_iter=3, tol=1e-6)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    with pytest.warns(ConvergenceWarning):
+        model = fit_gpor(X, y, kernel="ard_linear", max_iter=3, tol=1e-6)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     assert peak < 8 * 8 * n * d
     assert model.relevance().shape == (d,)
     assert np.isfinite(model.log_evidence)
@@ -619,10 +615,8 @@ def test_a_search_out_of_time_ends_at_its_best_point(inference, up_after, monkey
     model = cut_short(X, y, inference=inference, tol=1e-12, max_time=60.0)
     assert model.convergence.n_iter > 2
     monkeypatch.undo()
-    start = {
-        "gamma": model.kernel.gamma, "noise": model.noise,
-        "thresholds": model.thresholds,
-    }  # fmt: skip
+    start = {"noise": model.noise, "thresholds": model.thresholds}
+    start["gamma"] = model.kernel.gamma
     there = fit_gpor(X, y, inference=inference, start=start, optimize=False)
     assert there.convergence.converged
     # time may end the last sweep of EP where its sites are good to 1e-4

@@ -101,17 +101,9 @@ def test_holdouts_keep_groups_whole_and_every_rank_in_training(case, share, seed
         assert set(y[train_idx]) == set(y)
 
 
-def clinic():
-    """240 visits of 60 patients, each with a level of its own."""
-    rng = np.random.default_rng(0)
-    level = rng.normal(size=60)
-    patient = np.repeat(np.arange(60), 4)
-    z = level[patient] + 0.3 * rng.normal(size=240)
-    return np.digitize(z, [-0.8, 0.2, 1.0]), np.array([f"p{k}" for k in patient])
-
-
 def test_a_seed_fixes_the_splits_and_only_the_partition_matters():
-    y, patient = clinic()
+    _, y, patient = patients()
+    patient = np.array([f"p{k}" for k in patient])
     number = np.unique(patient, return_inverse=True)[1]
     for make in (stratified_kfold, stratified_holdout):
         a, b, c = (

@@ -189,6 +189,12 @@ def test_open_ends_strings_and_categoricals_are_the_same_intervals():
     more = ordinal.fit_pom(X, RankIntervals(lower, upper), classes=[*range(6), 6.0])
     assert more.predict_proba(X).shape == (80, 7)
     assert not more.predict_proba(X)[:, 6].any()
+    X, y, _ = coarse(share=0.0)  # each of one rank
+    known = RankIntervals(y, y)
+    same_model(ordinal.fit_pom(X, known), ordinal.fit_pom(X, y))
+    paths = (ordinal.fit_pom_path(X, of, n_lambdas=4).models for of in (known, y))
+    for a, b in zip(*paths, strict=True):
+        same_model(a, b)
     X, lower, upper = coarse(90)
     y = RankIntervals(lower, upper)
     for w in (np.r_[np.ones(70), np.zeros(20)], np.arange(90) % 3):

@@ -310,14 +310,9 @@ def test_every_level_of_vector_code_gives_the_same(level, numbers_of_levels):
 
 
 def test_an_unknown_level_is_refused(tmp_path):
-    out = subprocess.run(
-        [sys.executable, "-c", "import ordinal"],
-        env={**os.environ, "ORDINAL_SIMD": "quantum"},
-        cwd=tmp_path,
-        timeout=600,
-        capture_output=True,
-        text=True,
-    )
+    how = {"env": {**os.environ, "ORDINAL_SIMD": "quantum"}, "cwd": tmp_path}
+    command = [sys.executable, "-c", "import ordinal"]
+    out = subprocess.run(command, timeout=600, capture_output=True, text=True, **how)
     assert out.returncode != 0
     assert "ORDINAL_SIMD must be one of" in out.stderr
     assert "baseline, got 'quantum'" in out.stderr

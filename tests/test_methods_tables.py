@@ -1,9 +1,9 @@
 """One table through every door of every method, as its columns come in the real world.
 
-A door is a way from a table to labels: a model, an estimator, a Selection, prediction
-sets, a file, the command. Rows are asked for with their columns in another order, one
-missing, one too many, of other types, and with categories that training rows did not
-have: the labels are the same, or an error names the column.
+A door is a way from a table to labels: a model, an estimator, a Selection, a file. Rows
+are asked for with their columns in another order, one missing, one too many, of other
+types, and with categories that training rows did not have: the labels are the same, or
+an error names the column.
 """
 
 import functools
@@ -71,11 +71,6 @@ def preprocessed(method, folder):
     return PreprocessedModel.fit(fit, FRAME, Y, preprocess=how), FRAME
 
 
-def of_a_file(method, folder):
-    preprocessed(method, folder)[0].save(folder / "model.npz")
-    return ordinal.load(folder / "model.npz"), FRAME
-
-
 def selection(method, folder):
     values = {"rng": [0, 1]} if method.composed else {"tol": [1e-2, 1e-3]}
     found = select(
@@ -90,44 +85,17 @@ def selection_of_a_file(method, folder):
     return ordinal.load(folder / "found.npz"), FRAME
 
 
-def sets(method, folder):
-    made = ordinal.cross_conformal(
-        method.fit, FRAME, Y, 0.8, cv=2, preprocess=TablePreprocessor(), **quick(method)
-    )
-    return Interval(made), FRAME
-
-
-class Interval:
-    """Ends of sets in the place of labels."""
-
-    def __init__(self, sets):
-        self.sets = sets
-
-    def predict(self, X):
-        return self.sets.predict_interval(X)
-
-
 def estimator(method, folder):
     name = method_of(method.fit).estimator
     options = {k: v for k, v in quick(method).items() if k != "n_threads"}
     return getattr(ordinal.sklearn, name)(**options).fit(NUMBERS, Y), NUMBERS
 
 
-DOORS = {
-    door.__name__: door
-    for door in (
-        model_of_numbers, preprocessed, of_a_file, selection, selection_of_a_file, sets,
-        estimator,
-    )
-}  # fmt: skip
-FEW = {"model_of_numbers", "selection", "estimator"}
-SLOW = pytest.mark.slow("the other methods by the same door")
 few_doors = pytest.mark.parametrize(
     "door",
-    [door if name in FEW else pytest.param(door, marks=SLOW)
-     for name, door in DOORS.items()],
-    ids=DOORS,
-)  # fmt: skip
+    [model_of_numbers, selection, estimator, *slow(preprocessed, selection_of_a_file)],
+    ids=lambda door: door.__name__,
+)
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +166,7 @@ def test_words_among_numbers_are_named(method, door, opened):
 
 @pytest.mark.parametrize(
     "door",
-    [selection, *slow(preprocessed, of_a_file, sets)],
+    [selection, *slow(preprocessed, selection_of_a_file)],
     ids=lambda door: door.__name__,
 )
 @every_method

@@ -161,27 +161,23 @@ def test_far_tails_keep_their_digits():
     assert_array_equal(down, up[::-1])
     rank, share = np.arange(3, dtype=np.int32), np.full(3, 1 / 3)
     for squared, far in product([False, True], [-1e4, 1e4]):
-        value, by_S, by_t = of_outputs(
-            OrderedCodes(rank, share, squared), np.full((2, 3), far), np.zeros(2)
-        )
+        codes = OrderedCodes(rank, share, squared)
+        value, by_S, by_t = of_outputs(codes, np.full((2, 3), far), np.zeros(2))
         assert np.isfinite([value, *by_S.ravel(), *by_t]).all()
-    value, by_S, _ = of_outputs(
-        Cumulative(rank, share, "logit"), np.full((1, 3), 1e4), np.zeros(2)
-    )
+    loss = Cumulative(rank, share, "logit")
+    value, by_S, _ = of_outputs(loss, np.full((1, 3), 1e4), np.zeros(2))
     assert value == pytest.approx(2 / 3 * 1e4, rel=1e-3)
     assert_allclose(by_S[0], np.array([1, 1, 0]) / 3, atol=1e-12)
 
 
 @pytest.mark.parametrize("squared", [False, True])
 def test_small_losses_keep_their_digits(squared):
-    rank, share = np.array([1, 0], dtype=np.int32), np.array([1.0, 1.0])
+    loss = OrderedCodes(np.array([1, 0], dtype=np.int32), np.ones(2), squared)
     for m in (0.0, 1e-9, 0.3, 5.0, 40.0, 600.0):
-        value, by_S, _ = of_outputs(
-            OrderedCodes(rank, share, squared), np.array([[m, -m]]), np.zeros(1)
-        )
+        value, by_S, _ = of_outputs(loss, np.array([[m, -m]]), np.zeros(1))
         wrong = np.exp(-m) / (1 + np.exp(-m))
-        loss = 0.5 * wrong**2 if squared else np.log1p(np.exp(-m))
-        assert value == pytest.approx(2 * loss, rel=1e-14, abs=0)
+        expected = wrong**2 if squared else 2 * np.log1p(np.exp(-m))
+        assert value == pytest.approx(expected, rel=1e-14, abs=0)
         slope = wrong**2 / (1 + np.exp(-m)) if squared else wrong
         assert_allclose(by_S, [[-slope, slope]], rtol=1e-14)
 

@@ -46,12 +46,12 @@ def test_errors_by_method_are_dots_with_their_mean_the_best_on_top():
     _, axes = plt.subplots(1, 2)
     scores = {"a": errors(9, 3), "b": errors(1, 3)}
     assert plot.errors_by_method(scores, NAMES[:3], list(axes)) == list(axes)
-    with pytest.raises(ValueError, match="one for each of 2 data sets, got 1"):
-        plot.errors_by_method(scores, NAMES[:3], [axes[0]])
-    with pytest.raises(TypeError, match="must be a mapping of tables"):
-        plot.errors_by_method([errors(9, 3)], NAMES[:3])
-    with pytest.raises(ValueError, match="a name for each of 3 methods"):
-        plot.errors_by_method(scores, NAMES[:2])
+    for values, message in (
+        ([scores, NAMES[:3], [axes[0]]], "one for each of 2 data sets, got 1"),
+        ([[errors(9, 3)], NAMES[:3]], "must be a mapping of tables"),
+        ([scores, NAMES[:2]], "a name for each of 3 methods"),
+    ):
+        raises((ValueError, TypeError), message, plot.errors_by_method, *values)
 
 
 def lines(ax, length):

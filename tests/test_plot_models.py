@@ -284,20 +284,6 @@ def test_the_score_goes_along_between_its_thresholds(svorim):
     assert plot.partial_dependence(model, X, 0, at=3).get_ylabel() == "score"
 
 
-@pytest.mark.parametrize("column", ["size", "weight", "colour"])
-def test_columns_of_a_frame_are_set_whatever_they_hold(xofm, column):
-    at = ["green", "red"] if column == "colour" else [11.0, 14.0]
-    ax = plot.partial_dependence(xofm, TABLE, column, at=at, of="probability")
-    P = xofm.predict_proba(TABLE.assign(**{column: at[1]})).mean(axis=0)
-    if column == "colour":
-        bars = np.array([bar.get_height() for bar in ax.patches]).reshape(3, 2)
-        assert_allclose(bars[:, 1], P, atol=1e-12)
-        assert [t.get_text() for t in ax.get_xticklabels()] == at
-    else:
-        assert_allclose(boundaries(ax)[1], np.cumsum(P), atol=1e-12)
-    assert ax.get_xlabel() == column
-
-
 @pytest.mark.parametrize("dtype", ["int64", "int8", "Int64", "bool"])
 @pytest.mark.parametrize("kind", ["formula", "preprocessor"])
 def test_a_column_of_integers_is_set_to_what_lies_between_them(kind, dtype):

@@ -1,7 +1,6 @@
 """Figures of searches: every point where it was tried, in the colour of its score."""
 
 import numpy as np
-import pytest
 from numpy.testing import assert_allclose
 from strategies import raises
 
@@ -137,18 +136,22 @@ def test_what_hold_outs_chose_is_counted():
 
 def test_what_is_no_search_or_no_curve_is_refused():
     found = searched(Grid(C=C, kernel=["rbf", "linear"]))
-    with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):
-        plot.search(fit_svorim)
-    with pytest.raises(ValueError, match=r"^x must be one of 'C', got 'kernel'"):
-        plot.search(found, x="kernel")
-    with pytest.raises(ValueError, match=r"^y must be one of 'kernel', got 'C'"):
-        plot.search(found, x="C", y="C")
     cv = stratified_holdout(Y, 3)
-    found = select(fit_svorim, X, Y, search=Grid(C=C), cv=cv, refit=False)
-    with pytest.raises(ValueError, match=r"^found must have training sets of two siz"):
-        plot.learning_curve(found)
-    with pytest.raises(TypeError, match=r"^found must be a Selection or a Nested, got"):
-        plot.learning_curve([1, 2])
+    alike = select(fit_svorim, X, Y, search=Grid(C=C), cv=cv, refit=False)
+    no_search = "^found must be a Selection or a Nested, got"
+    for draw, what, axes, message in (
+        (plot.search, fit_svorim, {}, no_search),
+        (plot.search, found, {"x": "kernel"}, "^x must be one of 'C', got 'kernel'"),
+        (
+            plot.search,
+            found,
+            {"x": "C", "y": "C"},
+            "^y must be one of 'kernel', got 'C'",
+        ),
+        (plot.learning_curve, alike, {}, "^found must have training sets of two siz"),
+        (plot.learning_curve, [1, 2], {}, no_search),
+    ):
+        raises((ValueError, TypeError), message, draw, what, **axes)
 
 
 def test_a_learning_curve_has_the_means_by_size_of_the_training_sets():

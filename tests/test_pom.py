@@ -280,10 +280,8 @@ def test_thresholds_that_cross_at_training_rows_are_told():
     assert_array_equal(inference.negative_rows(model, X[::-1]), 149 - rows[::-1])
     assert ((np.diff(everywhere, axis=1) < 0).sum(axis=0) > crossed).any()
     told = [f"at {n} training row" + "s" * (n > 1) for n in crossed.tolist()]
-    assert model.disorder == (
-        f"0|1 is above 1|2 {told[0]}",
-        f"1|2 is above 2|3 {told[1]}",
-    )
+    pairs = "0|1 is above 1|2", "1|2 is above 2|3"
+    assert model.disorder == tuple(map(" ".join, zip(pairs, told, strict=True)))
     # with a rank between that nobody has
     gaps = {"classes": [0, 1, 5, 2, 3], **options}
     with pytest.warns(DisorderedThresholdsWarning, match=r"; 5\|2 is above 2\|3 at "):
@@ -374,10 +372,8 @@ def test_offsets_by_threshold_of_tables_files_and_crossings(tmp_path):
         model = fit_pom(X[:, :1], y, offset=known)
     cuts = model.thresholds - known
     crossed = np.diff(cuts, axis=1) < 0
-    assert_array_equal(
-        model.statistics.crossings,
-        [*crossed.sum(axis=0), 0][: model.statistics.crossings.size],
-    )
+    found = model.statistics.crossings
+    assert_array_equal(found, [*crossed.sum(axis=0), 0][: found.size])
     rows = np.flatnonzero(crossed.any(axis=1))
     assert_array_equal(inference.negative_rows(model), rows)
     assert_array_equal(inference.negative_rows(model, X[:, :1], offset=known), rows)

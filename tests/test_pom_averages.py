@@ -9,6 +9,7 @@ import pytest
 from internals import structure_of
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slope
+from scipy.sparse import csr_array
 from strategies import raises
 
 import ordinal
@@ -93,6 +94,10 @@ def test_without_rows_the_training_rows_are_averaged():
     assert_allclose(own["estimate"], np.array(share) / weight.sum(), atol=0.02)
     with pytest.raises(ValueError, match=r"^sample_weight must be None without X"):
         model.predictions(sample_weight=weight)
+    model = ordinal.fit_pom(X, Y, nominal=[1], scale=[2])
+    dense, sparse = (model.predictions(rows) for rows in (4 * X, csr_array(4 * X)))
+    for name, column in dense.items():
+        assert_allclose(sparse[name], column, rtol=1e-12)
     model, weight = ordinal.fit_pom(X, Y), np.arange(1, 201.0)
     found = model.predictions(X, sample_weight=weight)
     for factor in (1e-306, 1e305):  # the sum is beyond the largest double
