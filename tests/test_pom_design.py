@@ -46,41 +46,22 @@ def named(model):
     return dict(zip(model.coef_names, model.coef, strict=True))
 
 
-def frames():
-    """The same table of every kind that has categories or words."""
-    frame = houses()[["Infl", "Type", "Cont"]]
-    words = frame.astype(str)
-    return {
-        "categorical": frame,
-        "ordered": frame.apply(lambda c: c.cat.as_ordered()),
-        "words": words,
-        "polars words": pl.DataFrame(words.to_dict("list")),
-        "polars enum": pl.from_pandas(frame),
-        "pyarrow": pa.table(words.to_dict("list")),
-        "pyarrow dictionary": pa.table(
-            {c: pa.array(words[c].tolist()).dictionary_encode() for c in words}
-        ),
-    }
-
-
-@pytest.mark.parametrize("kind", frames())
-def test_categories_get_the_contrasts_of_polr(kind):
+def test_categories_get_the_contrasts_of_polr():
     """Estimates of MASS::polr on housing, whose factors have these levels first."""
-    table, data = frames()[kind], houses()
-    first = {name: data[name].cat.categories[0] for name in housing_table()}
-    model = fit_pom(table, data["Sat"], sample_weight=data["Freq"], reference=first)
-    expected = {
+    data, expected = houses(), {
         "Infl[Medium]": 0.5663937, "Infl[High]": 1.2888191,
         "Type[Apartment]": -0.5723501, "Type[Atrium]": -0.3661866,
         "Type[Terrace]": -1.0910149, "Cont[High]": 0.3602841,
     }  # fmt: skip
-    assert named(model) == pytest.approx(expected, abs=1e-6)
-    assert model.feature_names == ("Infl", "Type", "Cont")
-    assert model.n_features == 3
-    # columns are found by name, by whatever the rows come in
-    P = model.predict_proba(table)
-    turned = houses()[["t", "Cont", "Type", "Infl"]]
-    assert_array_equal(model.predict_proba(turned), P)
+    first = {name: data[name].cat.categories[0] for name in housing_table()}
+    frame = data[["Infl", "Type", "Cont"]]
+    words = frame.astype(str).to_dict("list")
+    ordered = frame.apply(lambda c: c.cat.as_ordered())
+    for table in (frame, ordered, pl.from_pandas(frame), pa.table(words)):
+        model = fit_pom(table, data["Sat"], sample_weight=data["Freq"], reference=first)
+        assert named(model) == pytest.approx(expected, abs=1e-6)
+        assert model.feature_names == ("Infl", "Type", "Cont")
+        assert model.n_features == 3
 
 
 def test_levels_without_rows_are_not_known():
@@ -204,18 +185,11 @@ def test_rows_of_matrices_are_dropped_alike():
     with pytest.raises(ValueError, match=r"2 of 60 rows lack values \('x1' 2\)"):
         fit_pom(X, np.arange(60) % 3)
 
-    data = houses()
-    model = fit_pom(data[["Infl", "t"]], data["Sat"])
-    data.loc[4, "t"] = np.nan
-    raises(ValueError, r"in 1 of 72 rows; .* row 4, in column 't'", model.predict, data)
-
 
 @pytest.mark.parametrize(("text", "value"), [
     ("np.log(x)", np.log),
-    ("log(x)", np.log),
     ("I(x ** 2 - 3 * x / 2)", lambda x: x**2 - 1.5 * x),
     ("-x + +2", lambda x: 2 - x),
-    ("I(x > 2)", lambda x: x > 2),
     ("sqrt(exp(x)) * (x == 1)", lambda x: np.exp(x / 2) * (x == 1)),
     ("`x`", lambda x: x),
 ])  # fmt: skip

@@ -547,7 +547,6 @@ def test_a_model_shows_what_it_has_found():
 
 
 def test_effects_of_categories_are_between_levels():
-    """Compare with R, from the mean probabilities with Infl High and with Infl Low."""
     table = housing_table()
     model = fit_pom(table, HOUSING.y, sample_weight=HOUSING.weight, tol=1e-8)
     effects = model.marginal_effects()
@@ -589,7 +588,6 @@ def test_tests_of_proportional_odds_are_of_whole_categories():
 
 @pytest.mark.parametrize("link", ["logit", "cloglog"])
 def test_effects_through_a_formula_by_differences(link):
-    """Compare with the probabilities of tables in which a number was moved."""
     data = pd.DataFrame({
         "size": MADE.X[:, 0] + 4, "rate": MADE.X[:, 1], "new": MADE.X[:, 2] > 0,
         "kind": np.where(np.arange(120) % 3 == 0, "a", "b"), "y": MADE.y,

@@ -264,20 +264,6 @@ def test_contrasts_agree_with_emmeans(model, adjust):
     assert_allclose([table["lower"][0], table["upper"][0]], ends, atol=1e-7)
 
 
-@pytest.mark.parametrize("terms", ["Infl * Cont + Type", "Type + Cont + Cont:Infl"])
-def test_contrasts_within_levels_agree_with_emmeans(terms):
-    table = inference.contrasts(housing(terms), "Infl", within="Cont")
-    assert table["within"].tolist() == ["Low"] * 3 + ["High"] * 3
-    assert table["name"].tolist()[:3] == ["Medium - Low", "High - Low", "High - Medium"]
-    by_r = [
-        0.5165371488630, 1.2312887938550, 0.7147516449920,
-        0.5970933092297, 1.3326635626026, 0.7355702533729,
-    ]  # fmt: skip
-    assert_allclose(table["estimate"], by_r, atol=1e-9)
-    p = [5.67032002284e-03, 1.89481116132e-04, 2.47684550488e-05, 6.01999321128e-05]
-    assert_allclose(table["p_value"][[0, 2, 3, 5]], p, rtol=1e-6)
-
-
 def test_contrasts_are_differences_of_scores_also_within_another_factor(model, big):
     """Beside covariates, and with no interaction, where all levels agree."""
     plain = inference.contrasts(model, "Type")

@@ -15,7 +15,6 @@ from ordinal._numerics.threads import Pool, in_order
 
 
 def soon(true):
-    """Return whether true() becomes true within some minutes."""
     deadline = time.monotonic() + 300
     while not true() and time.monotonic() < deadline:
         time.sleep(0.01)

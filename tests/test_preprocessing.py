@@ -100,18 +100,6 @@ def gaussians():
     return X, y, PreprocessedModel(named, model)
 
 
-def test_standardized_model_takes_raw_features(gaussians):
-    X, y, both = gaussians
-    Z = both.preprocessor.transform(X)
-    assert np.mean(both.predict(X) == y) > 0.8
-    assert_array_equal(both.predict(X), both.model.predict(Z))
-    assert_array_equal(both.decision_function(X), both.model.decision_function(Z))
-    assert_array_equal(both.classes, [1, 2, 3])
-    assert both.convergence is both.model.convergence
-
-    assert both.feature_names == ("east", "north")
-
-
 def test_a_file_cannot_hold_a_contradictory_model(gaussians, tmp_path):
     _, _, both = gaussians
     with pytest.raises(ValueError, match="a method predict, got a Standardizer"):

@@ -19,7 +19,6 @@ from test_pom_diagnostics import assert_newton_steps
 
 import ordinal
 from ordinal import fit_pom_path, inference
-from ordinal.inference import lr_test
 from ordinal.linear import fit_ratio, stages
 from ordinal.linear.ratio_loss import RatioLikelihood
 
@@ -107,7 +106,6 @@ def whole(family, link, **options):
 
 
 def moved(model, x):
-    """The model with other parameters."""
     T, m = model.thresholds.size, model.predictor.nominal.size
     theta, nu, beta = np.split(x, [T, T * (1 + m)])
     return replace(model, thresholds=theta, nominal_coef=nu.reshape(T, m), coef=beta)
@@ -157,21 +155,6 @@ def test_stages_are_the_outcomes_of_binary_regressions(backward):
         for j in (range(max(y[i] - 1, 0), 3) if backward else range(min(y[i] + 1, 3)))
     ]
     assert_array_equal(np.column_stack([row, stage, beyond]), outcomes)
-
-
-@families
-def test_nominal_effects_are_tested_by_likelihoods(family):
-    smaller = fit_ratio(MADE.X, MADE.y, family=family)
-    larger = fit_ratio(MADE.X, MADE.y, family=family, nominal=[0])
-    test = lr_test(smaller, larger)
-    assert test.dof == 2
-    assert test.chi2 == pytest.approx(2 * (larger.loglik - smaller.loglik))
-    assert ordinal.inference.anova(larger, smaller)["p_value"][1] == test.p_value
-    P = larger.predict_proba(MADE.X * 50)  # where cumulative thresholds would cross
-    assert (P >= 0).all()
-    assert_allclose(P.sum(axis=1), 1)
-    pom = ordinal.fit_pom(MADE.X, MADE.y)
-    raises(ValueError, "must have the same family", lr_test, pom, larger)
 
 
 def moves_of(family, link, X, y):
@@ -225,18 +208,19 @@ def test_what_is_refused():
     model = fit_ratio(MADE.X, MADE.y, robust=True)
     raises(ValueError, 'pass method="wald"', model.confint, method="profile")
     raises(ValueError, "cluster has shape", fit_ratio, MADE.X, MADE.y, cluster=[1, 2])
+    pom, freer = ordinal.fit_pom(MADE.X, MADE.y), fit_ratio(MADE.X, MADE.y, nominal=[0])
+    raises(ValueError, "must have the same family", inference.lr_test, pom, freer)
     X, y, _ = noisy_rows()
-    for family, link in (("adjacent", "probit"), ("stopping", "cauchit")):
-        with pytest.raises(ValueError, match="loss is not convex"):
-            fit_ratio(X, y, family=family, link=link, l1=0.1)
-    with pytest.raises(ValueError, match="link must be 'logit' with family='adjacent'"):
-        fit_pom_path(X, y, family="adjacent", link="probit")
-    with pytest.raises(ValueError, match="threshold must be 'flexible' with family="):
-        fit_pom_path(X, y, family="stopping", threshold="symmetric")
-    with pytest.raises(ValueError, match="family must be one of 'cumulative'"):
-        fit_pom_path(X, y, family="acat")
-    with pytest.raises(ValueError, match="which fits with a penalty do not compute"):
-        fit_ratio(X, y, l1=0.1, robust=True)
+    for fit, options, message in (
+        (fit_ratio, {"family": "adjacent", "link": "probit", "l1": 0.1}, "not convex"),
+        (fit_ratio, {"link": "cauchit", "l1": 0.1}, "loss is not convex"),
+        (fit_ratio, {"l1": 0.1, "robust": True}, "fits with a penalty do not compute"),
+        (fit_pom_path, {"family": "adjacent", "link": "probit"}, "link must be"),
+        (fit_pom_path, {"family": "stopping", "threshold": "symmetric"},
+         "threshold must be 'flexible' with family="),
+        (fit_pom_path, {"family": "acat"}, "family must be one of 'cumulative'"),
+    ):  # fmt: skip
+        raises(ValueError, message, fit, X, y, **options)
     model = fit_ratio(X, y, l1=0.1)
     raises(ValueError, r"l1=0\.1", model.summary)
 
@@ -321,17 +305,6 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(family, link):
     assert_allclose(effects["effect"], others["effect"][own], atol=1e-7)
     with pytest.raises(ValueError, match="a column for each of the 3 thresholds"):
         fit_ratio(MADE.X, MADE.y, offset=known[:, :2], family=family)
-
-
-def test_offsets_by_threshold_agree_with_vglm():
-    """The figures are those that tests/reference/offsets.R prints."""
-    offset = np.outer(MADE.offset, [1, -0.5, 0.25])
-    given = {"sample_weight": MADE.weight, "offset": offset, "tol": 1e-9}
-    model = ordinal.fit_pom(MADE.X, MADE.y, **given)
-    assert model.loglik == pytest.approx(-293.035841318, rel=1e-11)
-    assert_allclose(np.append(model.thresholds, -model.coef), [
-        -1.79064977011, 0.517125807749, 2.10658197918,
-        -0.571083741031, 0.408677074182, -0.852557615993], rtol=1e-9)  # fmt: skip
 
 
 @some_cases

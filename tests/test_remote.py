@@ -24,8 +24,6 @@ SIZES = [CHUNK + 100, 500, 2 * CHUNK, 900, 300]
 
 
 class Block(CachedFeatures):
-    """Features of rows that some can be taken of."""
-
     def __init__(self, Z):
         super().__init__(Z)
         self.restricted_to = lambda numbers: CachedFeatures(Z[numbers])
@@ -113,7 +111,6 @@ class Blocks(LocalSums):
 
 
 def begun(state, losses, *sample, m=6):
-    """The sums of a problem at workers."""
     state.record("begin", losses, m, *sample)
     return RemoteSums(state, sum(SIZES), m, losses)
 

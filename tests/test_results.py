@@ -19,7 +19,6 @@ COMMAND = re.compile(r"tools/reproduce/(\S+\.py)(.*)")
 
 
 def tables():
-    """The commands that a section has named so far, and the rows of a block there."""
     named, found = [], []
     for kind, text, heading in PIECE.findall((ROOT / "docs/results.md").read_text()):
         if heading:

@@ -68,7 +68,6 @@ DOORS = {
 
 
 def called(call, argument, order=None):
-    """Call a function with one argument, perhaps in another order than the table."""
     column = pd.Series(VALUES[argument], X.index)
     given = {"y": Y, argument: column if order is None else column.iloc[order]}
     if call is ordinal.fit_clmm:

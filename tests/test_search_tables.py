@@ -44,7 +44,6 @@ def as_polars(frame):
 
 
 def by_hand(fit_rows, scoring, splits):
-    """Scores of folds by fits to the caller's own table."""
     scores = []
     for train, test in splits:
         model = fit_rows(FRAME.iloc[train], Y[train])
@@ -75,17 +74,6 @@ def test_fits_see_the_table_as_it_is(found):
     assert_array_equal(found.model.categories[4], ["S", "M", "L"])
     assert found.model.u.tobytes() == alone.u.tobytes()
     assert 9 < found.model.breakpoints[0].mean() < 11
-
-
-@pytest.mark.parametrize("table", [
-    as_polars(FRAME),
-    FRAME.astype({"colour": "category", "sweet": "boolean", "alcohol": "Float64"}),
-    FRAME.astype({"acid": object}),
-], ids=["polars", "categories", "objects"])  # fmt: skip
-def test_tables_of_any_kind_are_one(found, table):
-    again = select(fit_xofm, table, Y, **XOFM)
-    assert_array_equal(again.scores, found.scores)
-    assert_array_equal(again.predict(FRAME), found.predict(FRAME))
 
 
 def test_columns_travel_to_workers_and_are_known_to_a_store(found, tmp_path):
@@ -186,8 +174,6 @@ def test_blocks_and_maps_are_standardised_as_in_a_search(tmp_path):
     (FRAME, {"preprocess": True}, TypeError, "preprocess must be a TablePreproc"),
     (FRAME[["acid"]], {"kernel": "precomputed"}, ValueError,
      "kernel must not be 'precomputed' where preprocess is given"),
-    (FRAME[["acid"]], {"kernel": kernels.Precomputed()}, ValueError,
-     "kernel must not be 'precomputed' where preprocess is given"),
     ("y ~ acid", {}, TypeError, "X must not be a formula where preprocess is"),
     (csr_array(np.eye(80)), {}, TypeError, "X is sparse, and the result would not"),
 ])  # fmt: skip
@@ -197,7 +183,6 @@ def test_what_cannot_be_preprocessed_is_refused(X, options, error, message):
 
 
 def columns_of(model):
-    """Return the names of the columns that a model was fitted to."""
     if isinstance(model, PreprocessedModel):
         return model.preprocessor.feature_names_out
     return getattr(model, "predictor", model).column_names

@@ -20,7 +20,6 @@ PUBLIC = [
 
 
 def listed(page: Path) -> list[str]:
-    """Names of the tables of a page, each with its module."""
     module, names = "", []
     for line in page.read_text().splitlines():
         if at := re.match(r"\.\. currentmodule:: ([\w.]+)$", line):

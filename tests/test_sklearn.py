@@ -56,7 +56,6 @@ LINKS = {"elmor", "lit", "npsvor", "svmop", "svorim", "xofm"}
 
 
 def made(method, **options):
-    """An estimator of one thread, and quick."""
     quick = QUICK.get(method.name, {})
     return getattr(estimators, method.estimator)(n_threads=1, **{**quick, **options})
 
@@ -302,7 +301,6 @@ def test_strings_are_ranked_by_classes_or_by_the_alphabet_with_a_warning():
 
 
 def table(kind, n=90):
-    """Numbers with gaps, words and categories, and ranks in words."""
     rng = np.random.default_rng(0)
     size, kinds = rng.normal(size=n), np.array(["red", "white", "rose"])
     colour = kinds[rng.integers(0, 3, n)]

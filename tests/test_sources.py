@@ -134,7 +134,6 @@ def with_nan(X, y):
     (lambda X, y: (X.astype(str), y), TypeError, "X must hold real numbers"),
     (lambda X, y: (scipy.sparse.csr_array(X), y), TypeError,
      "sparse in all blocks"),
-    (lambda X, y: (X[:0], y[:0]), ValueError, "non-empty"),
 ])  # fmt: skip
 def test_a_bad_block_is_named_and_nothing_is_left_open(change, error, message):
     source = bad_block(change)
@@ -352,8 +351,6 @@ def test_a_fit_without_labels_says_where_they_belong(fit):
 
 
 class Features:
-    """A source without labels."""
-
     def blocks(self):
         yield np.ones((4, 2))
 

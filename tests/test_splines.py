@@ -94,14 +94,11 @@ def sloped(n=200):
 
 @pytest.mark.parametrize(("term", "message"), [
     ("bs(x, df=2)", "df of bs"),
-    ("bs(x, df=500)", "df of bs"),
     ("ns(x, knots=[50])", "needs knots that rise"),
     ("ns(x, df=3, knots=[1])", "df or knots, not both"),
     ("ns(x, knots=3)", "must be a list"),
     ("poly(x, 200)", "at most 20"),
-    ("poly(x, z)", "must be a number"),
     ("rcs(x, 2)", "needs 3 knots or more"),
-    ("cr(x, degree=2)", "the options"),
     ("bs(3)", "must be applied to a column"),
     ("bs(x, [1], [2], 3, 4, 5, 6)", "the options"),
     ("mo(np.log(x))", "must be applied to one column,"),
@@ -109,7 +106,6 @@ def sloped(n=200):
     ("rcs(nowhere)", "which is not among"),
     ("rcs(x, 3.5)", "needs 3 knots or more, .* got 3.5"),
     ("ns(x, df={[1]: 2})", "df of .* must be a number"),
-    ("ns(x, df=1e400)", "df of .* must be a number"),
     ("ns(x, knots=c(0, at=1))", "a number or a list of numbers"),
 ])  # fmt: skip
 def test_options_that_no_term_takes_are_refused(term, message):

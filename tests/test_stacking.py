@@ -411,7 +411,6 @@ def test_linear_members_are_explained_by_contributions():
 
 
 def raw_table(n=60):
-    """Numbers, categories and words as labels."""
     X, y = sample(n)
     table = pd.DataFrame(X[:, :2].round(3), columns=["a", "b"])
     table["size"] = np.where(X[:, 2] > 0, "small", "large")

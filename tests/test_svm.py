@@ -50,7 +50,6 @@ def problems_of(kind, ranks):
 
 
 def next_to(k, ranks):
-    """The ranks next to k, one or two."""
     place = ranks.index(k)
     return ranks[max(place - 1, 0) : place] + ranks[place + 1 : place + 2]
 

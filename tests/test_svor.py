@@ -260,7 +260,6 @@ def test_thresholds_of_the_grading_example_come_out_in_disorder():
 
 
 def solution(model):
-    """The bytes of what was fitted, whatever its name."""
     c = model.convergence
     # the entries of a matrix, or of CSR rows
     parts = [model.support.data, model.coef, model.dual, model.thresholds]
@@ -301,7 +300,6 @@ def test_a_rank_without_rows_is_not_predicted_by_a_disordered_model(classes):
 
 
 def with_scores(thresholds, classes):
-    """A model whose score is the only feature."""
     model = fit_svorim([[-1.0], [1.0]], [0, 1], kernel="linear")
     return dataclasses.replace(
         model,

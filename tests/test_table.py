@@ -34,7 +34,6 @@ def use(name, monkeypatch):
 
 @pytest.fixture
 def table(tmp_path, reader):
-    """Writes a file and reads it."""
 
     def read(content, name="data.csv", **layout):
         path = tmp_path / name
@@ -120,7 +119,6 @@ def test_what_stands_for_a_missing_value(table):
 
 
 def two_of_one_name():
-    """The bytes of a Parquet file of two columns of one name."""
     file = io.BytesIO()
     pq.write_table(pa.table([[1.0], [2.0]], names=["a", "a"]), file)
     return file.getvalue()
@@ -296,7 +294,6 @@ def test_columns_as_a_fit_takes_them(table):
 
 @pytest.fixture
 def parquet(tmp_path):
-    """Writes a data frame and reads it."""
 
     def read(columns):
         frame = pandas.DataFrame(columns)
@@ -305,26 +302,6 @@ def parquet(tmp_path):
         return read_table(str(path))
 
     return read
-
-
-def test_parquet_columns_are_numbers_or_words(parquet):
-    t = parquet({
-        "size": [1.5, None, 3.0],
-        "whole": pandas.array([1, None, 3], dtype="Int64"),
-        "truth": [True, False, True],
-        "word": ["a ", None, "b"],
-        "kind": pandas.Categorical(["low", "high", None]),
-        "day": pandas.to_datetime(["2020-01-01", "2020-01-02", None]),
-    })  # fmt: skip
-    assert (len(t), t.has_header) == (3, True)
-    expected = [[1.5, 1, 1], [np.nan, np.nan, 0], [3, 3, 1]]
-    X = t.numbers(["size", "whole", "truth"], missing=True)
-    np.testing.assert_array_equal(X, expected)
-    assert t.column("word") == ["a", NULL, "b"]
-    assert t.column("kind") == ["low", "high", NULL]
-    assert [day[:10] for day in t.column("day")] == ["2020-01-01", "2020-01-02", NULL]
-    message = r"t\.parquet, row 1, column 'size': is missing"
-    raises(ValueError, message, t.numbers, ["size"])
 
 
 def test_parquet_and_csv_of_one_table_are_one(parquet, tmp_path):
@@ -342,6 +319,9 @@ def test_parquet_and_csv_of_one_table_are_one(parquet, tmp_path):
     })  # fmt: skip
     frame.to_csv(tmp_path / "t.csv", index=False)
     text, columns = read_table(str(tmp_path / "t.csv")), parquet(frame)
+    message = r"t\.parquet, row 1, column 'count': is missing"
+    raises(ValueError, message, columns.numbers, ["count"])
+    assert columns.column("kind") == ["low", NULL, "high"]
     words = {"text", "kind", "day", "hour"}
     for chosen in (words, words | {"truth", "code", "gap"}):
         of_text, of_columns = (t.frame(text.names, chosen) for t in (text, columns))

@@ -22,7 +22,6 @@ EXEMPT = {"link_input", "fit"}
 
 
 def rows_taking(model):
-    """Return the public methods whose first argument holds rows, by name."""
     found = {}
     for name in sorted({*dir(type(model))} - EXEMPT):
         method = getattr(model, name, None) if name[0] != "_" else None
@@ -32,7 +31,6 @@ def rows_taking(model):
 
 
 def call(method, rows, path):
-    """Call a method on rows, with the labels and the path that it may need."""
     known, given = inspect.signature(method).parameters, {"X": rows}
     if method.__name__ == "simultaneous_band":  # takes a second for many rows
         given["X"] = rows[:3]

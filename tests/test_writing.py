@@ -37,7 +37,6 @@ def content(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Return the path of an empty folder."""
     (tmp_path / "folder").mkdir()
     return tmp_path / "folder"
 
