@@ -2,6 +2,7 @@
 
 import gzip
 import pathlib
+import sys
 
 import numpy as np
 import pandas
@@ -19,7 +20,6 @@ import ordinal
 from ordinal import data
 from ordinal._files import chunks as pieces
 from ordinal._files.chunks import end_of_rows, table_pieces
-from ordinal._model import predicted
 from ordinal.preprocessing import PreprocessedModel
 
 ROWS = "size,age,stars,kind\n" + "".join(
@@ -252,7 +252,7 @@ def test_a_bad_block_is_named_and_closed(model):
 
 
 def test_parquet_is_written_by_pyarrow(model, tmp_path, monkeypatch):
-    monkeypatch.setattr(predicted, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ValueError, match=r"p\.parquet needs pyarrow: pip install"):
         data.write_predictions(tmp_path / "p.parquet", model, [[1.0, 2.0]])
     assert not list(tmp_path.iterdir())

@@ -1,6 +1,7 @@
 import gzip
 import io
 import re
+import sys
 
 import numpy as np
 import pandas
@@ -219,7 +220,7 @@ def test_pyarrow_is_given_long_and_regular_text_alone(monkeypatch, text, regular
         monkeypatch.setattr(readers, "WORTH", len(data) + 1)
         assert not readers.is_for_pyarrow(data, Layout())
         monkeypatch.setattr(readers, "WORTH", 0)
-        monkeypatch.setattr(readers, "find_spec", lambda name: None)
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
         assert not readers.is_for_pyarrow(data, Layout())
 
 
@@ -384,7 +385,7 @@ def test_parquet_needs_a_whole_file_and_pyarrow(parquet, tmp_path, monkeypatch):
             path.write_bytes(content)
             raises(ValueError, "not a readable table", read, str(path))
         with monkeypatch.context() as without:
-            without.setattr(readers, "find_spec", lambda name: None)
+            without.setitem(sys.modules, "pyarrow", None)
             raises(ValueError, r"t\.parquet is a Parquet file.* insta", read, str(path))
 
 

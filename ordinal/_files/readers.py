@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
 from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -131,10 +130,22 @@ WORTH = 1_000_000  # bytes of a table from which importing pyarrow pays
 def is_for_pyarrow(data: bytes, layout: Layout) -> bool:
     """Return whether pyarrow is to read this UTF-8 text.
 
-    It must be installed, and the text long enough and regular.
+    It must be importable, and the text long enough and regular.
     """
-    known = len(data) >= WORTH and find_spec("pyarrow") is not None
-    return known and _is_regular(data, layout)
+    worth = len(data) >= WORTH and not failure_of("pyarrow")
+    return worth and _is_regular(data, layout)
+
+
+def failure_of(package: str) -> str:
+    """Return why an optional package cannot be imported, or nothing.
+
+    One that is installed may need another numpy.
+    """
+    try:
+        import_module(package)
+    except ImportError as error:
+        return str(error)
+    return ""
 
 
 def parquet_tables(
@@ -155,10 +166,10 @@ def parquet_tables(
     columns : sequence of str, optional
         Columns that are needed; by default all. The index of pandas is left out.
     """
-    if find_spec("pyarrow") is None:
+    if failure := failure_of("pyarrow"):
         raise ValueError(
             f"{path} is a Parquet file, which pyarrow reads: install it (pip install "
-            "pyarrow), or save the table as CSV"
+            f"pyarrow), or save the table as CSV ({failure})"
         )
     parquet: Any = import_module("pyarrow.parquet")
     table: Any = import_module("pyarrow").Table

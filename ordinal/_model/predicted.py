@@ -9,13 +9,13 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from importlib import import_module
-from importlib.util import find_spec
 from itertools import chain
 from typing import IO, Any, NamedTuple, TextIO
 
 import numpy as np
 
 from .._files.chunks import TableBlocks
+from .._files.readers import failure_of
 from .._files.table import Table
 from .._files.writing import replaces, writing
 from .._input.checks import as_array, as_path, listed, shown, similar_to
@@ -95,8 +95,10 @@ def write_predicted(
             "another name for the predictions"
         )
     is_parquet = path.endswith(".parquet")
-    if is_parquet and not find_spec("pyarrow"):
-        raise ValueError(f"writing {path} needs pyarrow: pip install pyarrow")
+    if is_parquet and (failure := failure_of("pyarrow")):
+        raise ValueError(
+            f"writing {path} needs pyarrow: pip install pyarrow ({failure})"
+        )
     with (
         writing(path) as file,
         closing(predicted(model, X, proba, keep, **options)) as blocks,
