@@ -18,7 +18,6 @@ from ordinal._input.columns import read_frame
 from ordinal._input.features import read_features
 from ordinal._input.frame import Frame
 from ordinal._input.labels import read_labels
-from ordinal._input.predictions import values_of
 from ordinal._input.problem import Problem
 from ordinal._input.sparse import CSR
 from ordinal._model import folds, kernel_fit
@@ -31,7 +30,7 @@ from ordinal._numerics import cholesky
 from ordinal._numerics.cholesky import pivoted_cholesky
 from ordinal._numerics.tails import normal_margin
 from ordinal._numerics.threads import at_work
-from ordinal._quadratic import driver, on_basis
+from ordinal._quadratic import driver
 from ordinal._quadratic.driver import least_rows, solve
 from ordinal._quadratic.on_basis import RowsOnBasis
 from ordinal._quadratic.program import Gram, Points, Program

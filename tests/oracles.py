@@ -12,8 +12,6 @@ import numpy as np
 from scipy import optimize, special, stats
 from scipy.special import log_ndtr
 
-# Derivatives
-
 
 def slope(f, h, at=0.0):
     """The derivative of f by central differences, in error by the fourth power of h."""
@@ -26,9 +24,6 @@ def slopes(f, x, h):
     the last axis."""
     units = np.eye(len(x))
     return np.stack([slope(lambda t, e=e: f(x + t * e), h) for e in units], axis=-1)
-
-
-# Kernels
 
 
 def kernel_value(kernel, a, b):
@@ -185,33 +180,6 @@ def qp_rounding(K, g, hi_minus_lo):
     """Return the rounding error of a sum like those above."""
     f = np.abs(K) @ np.abs(g)
     return 1e-13 * (np.abs(g) @ f + hi_minus_lo.sum() * (1 + f.max()))
-
-
-def qp_optimum(K, lo, hi, pn, pp):
-    """Value of (Q) by a general-purpose solver, in g = p - q; lo <= 0 <= hi.
-
-    What it finds is feasible, so that its value can be too high, never too low.
-    """
-    n = len(K)
-
-    def value(x):
-        g = x[:n] - x[n:]
-        f = K @ g
-        return 0.5 * g @ f + pp @ x[:n] - pn @ x[n:], np.concatenate([f + pp, -f - pn])
-
-    ones = np.concatenate([np.ones(n), -np.ones(n)])
-    out = optimize.minimize(
-        value,
-        np.zeros(2 * n),
-        jac=True,
-        method="SLSQP",
-        bounds=[(0, v) for v in np.concatenate([hi, -lo])],
-        constraints={"type": "eq", "fun": lambda x: ones @ x, "jac": lambda x: ones},
-        options={"ftol": 1e-12, "maxiter": 1000},
-    )
-    # 8: no descent left to be found, the usual end on a flat optimum
-    assert out.success or out.status == 8, out.message
-    return out.fun
 
 
 # SVOR: (P), (D) are those of ordinal.svor, (KKT) of
@@ -411,13 +379,16 @@ def expected_log_p(h, A, y, b, v):
     return total
 
 
+def divergence(K, h, A):
+    """Return the divergence of N(h, A) from N(0, K)."""
+    inverse = np.linalg.inv(K)
+    value = np.trace(inverse @ A) + h @ inverse @ h - len(h)
+    return 0.5 * (value + np.linalg.slogdet(K)[1] - np.linalg.slogdet(A)[1])
+
+
 def variational_bound(K, h, A, y, b, v):
     """(13), whose value (27) is: E_Q ln P(D | f) less the divergence of Q = N(h, A)."""
-    n = len(y)
-    inverse = np.linalg.inv(K)
-    divergence = np.trace(inverse @ A) + h @ inverse @ h - n
-    divergence += np.linalg.slogdet(K)[1] - np.linalg.slogdet(A)[1]
-    return expected_log_p(h, np.diagonal(A), y, b, v) - 0.5 * divergence
+    return expected_log_p(h, np.diagonal(A), y, b, v) - divergence(K, h, A)
 
 
 def predicted_variance(K, k, kappa, W):

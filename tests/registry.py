@@ -366,9 +366,7 @@ METHODS = [
         threaded=((1001, {"basis": 20, "max_iter": 3}),),
     ),
     Method(
-        "opbe",
-        ordinal.companions.fit_opbe,
-        ordinal.models.OpbeModel,
+        "opbe", ordinal.companions.fit_opbe, ordinal.models.OpbeModel,
         takes=DUAL - {"cost", "probability"} | {"basis"},
         rules=("mode", "median", "cost"),
         **{**DUAL_FIT, "threaded": (
@@ -376,14 +374,10 @@ METHODS = [
         )},
     ),
     Method(
-        "kdlor",
-        ordinal.companions.fit_kdlor,
-        ordinal.models.KdlorModel,
+        "kdlor", ordinal.companions.fit_kdlor, ordinal.models.KdlorModel,
         takes=frozenset({"basis", "class_weight", "kernel", "probability", "rng"}),
-        rules=PROBABLE,
-        advice="raise max_iter or tol, or take a basis$",
-        endless={"tol": 1e-300},
-        n_endless=2500,
+        rules=PROBABLE, advice="raise max_iter or tol, or take a basis$",
+        endless={"tol": 1e-300}, n_endless=2500,
         threaded=(
             (1100, {"ridge": 1e-4}),
             (300, {"probability": True}),
@@ -393,68 +387,47 @@ METHODS = [
     thresholded("lit", ordinal.companions.fit_lit),
     thresholded("lat", ordinal.companions.fit_lat),
     Method(
-        "pom",
-        ordinal.fit_pom,
-        ordinal.models.PomModel,
-        takes=frozenset({"class_weight"}),
-        rules=("median", "mode", "cost"),
-        precise={"tol": 1e-10},
-        missing="never",
-        endless={"tol": 1e-300, "max_iter": 10**9},
-        n_endless=100_000,
+        "pom", ordinal.fit_pom, ordinal.models.PomModel,
+        takes=frozenset({"class_weight"}), rules=("median", "mode", "cost"),
+        precise={"tol": 1e-10}, missing="never",
+        endless={"tol": 1e-300, "max_iter": 10**9}, n_endless=100_000,
         threaded=((5000, {}), (5000, {"l1": 1e-3})),  # five chunks of rows
     ),
     network("nnor", ordinal.companions.fit_nnor, ordinal.models.NnorModel, "scan"),
     network("nnpom", ordinal.companions.fit_nnpom, ordinal.models.NnpomModel, "mode"),
     Method(
-        "cnnor",
-        ordinal.companions.fit_cnnor,
-        ordinal.models.CnnorModel,
+        "cnnor", ordinal.companions.fit_cnnor, ordinal.models.CnnorModel,
         takes=frozenset({"class_weight", "rng"}),
         rules=("scan", "mode", "median", "cost"),
         variant={
-            "n_filters": 3,
-            "n_hidden": 5,
-            "n_compared": 20,
-            "n_triplets": 1000,
+            "n_filters": 3, "n_hidden": 5, "n_compared": 20, "n_triplets": 1000,
             "max_iter": 5000,
         },
-        precise=None,  # triplets are drawn
-        missing="never",
+        precise=None, missing="never",  # triplets are drawn
         endless={"tol": 1e-300, "max_iter": 10**9},
         threaded=((2500, {"max_iter": 5}),),  # three chunks of rows
     ),
     Method(
-        "elmor",
-        ordinal.companions.fit_elmor,
-        ordinal.models.ElmorModel,
+        "elmor", ordinal.companions.fit_elmor, ordinal.models.ElmorModel,
         takes=frozenset({"class_weight", "probability", "rng"}),
         rules=("nearest", "mode", "median", "cost"),
-        precise={"tol": 1e-8},
-        missing="never",
+        precise={"tol": 1e-8}, missing="never",
         whole_weights=True,  # of what is left out for the ridge
-        endless={"tol": 1e-300},
-        n_endless=30_000,
+        endless={"tol": 1e-300}, n_endless=30_000,
         threaded=((20_000, {"probability": True}),),  # three chunks of rows
     ),
     Method(
-        "ofmhs",
-        ordinal.companions.fit_ofmhs,
-        ordinal.models.OfmhsModel,
-        takes=frozenset({"class_weight"}),
-        rules=PROBABLE,
-        precise={"tol": 1e-10},
+        "ofmhs", ordinal.companions.fit_ofmhs, ordinal.models.OfmhsModel,
+        takes=frozenset({"class_weight"}), rules=PROBABLE,
+        precise={"tol": 1e-10}, missing="never",
         advice="raise max_iter or tol, or raise the penalties$",
-        missing="never",
-        endless={"tol": 1e-300, "max_iter": 10**9},
-        n_endless=20_000,
+        endless={"tol": 1e-300, "max_iter": 10**9}, n_endless=20_000,
         threaded=((5000, {}),),
     ),
     boosting("boosting"),
     boosting("boosting-scores", variant={"structure": "scores"}),
     xofm(
-        "xofm-lbfgs",
-        precise={"n_factors": 0, "tol": 1e-9},
+        "xofm-lbfgs", precise={"n_factors": 0, "tol": 1e-9},
         endless={"tol": 1e-300, "n_factors": 8, "max_iter": 10**9},
         threaded=(  # five chunks of rows
             (5000, {}),
@@ -464,29 +437,19 @@ METHODS = [
         ),
     ),
     xofm(
-        "xofm-sgd",
-        variant={"solver": "sgd", "n_epochs": 400.0},
-        foreign=frozenset({"max_iter"}),
-        precise=None,
-        brief={"n_epochs": 0.01, "tol": 1e-9},
+        "xofm-sgd", variant={"solver": "sgd", "n_epochs": 400.0}, precise=None,
+        foreign=frozenset({"max_iter"}), brief={"n_epochs": 0.01, "tol": 1e-9},
         advice="raise n_epochs or tol, or use another solver$",
         endless={"n_epochs": 1e9, "tol": 1e-300},
         threaded=((5000, {"n_epochs": 0.02, "batch_size": 600}),),
     ),
     Method(
-        "stacking",
-        ordinal.fit_stacking,
-        ordinal.models.StackingModel,
+        "stacking", ordinal.fit_stacking, ordinal.models.StackingModel,
         takes=frozenset({"class_weight", "cost", "rng"}),
-        rules=("median", "mode", "cost"),
-        variant={**members(), "tune": False},
-        precise={**members(tol=1e-8), "cv": ByFirstFeature()},
-        brief={},
-        missing="always",
-        endless=members(C=1e5, gamma=1.0, tol=1e-12),
-        distances=True,
-        decision="predict_proba",
-        composed=True,
+        rules=("median", "mode", "cost"), variant={**members(), "tune": False},
+        precise={**members(tol=1e-8), "cv": ByFirstFeature()}, missing="always",
+        brief={}, endless=members(C=1e5, gamma=1.0, tol=1e-12),
+        distances=True, decision="predict_proba", composed=True,
         threaded=((300, {}),),
     ),
 ]  # fmt: skip
@@ -539,10 +502,7 @@ def marks_of(method: Method, fast: Collection[str] = TYPICAL) -> Any:
 
 
 def registered(fast: Collection[str] = TYPICAL) -> list[Any]:
-    """Return what the package registers, as parameters of a test.
-
-    The test is slow for methods none of whose variants is named in `fast`.
-    """
+    """Return what is registered, slow for methods without a variant in `fast`."""
     fits = {method.fit for method in METHODS if method.name in fast}
     return [
         pytest.param(

@@ -130,18 +130,10 @@ def weights(draw, y):
 def cases(draw, max_n=14, C=costs_of_slack, weighted=True, kernel=named_kernels):
     X, y, r = draw(datasets(max_n))
     weight = draw(weights(y)) if weighted else np.ones(y.size)
-    own = draw(C)
-    return Case(
-        X=X,
-        y=y,
-        r=r,
-        kernel=draw(kernel),
-        C=own,
-        C2=draw(st.one_of(st.just(own), C)),
-        epsilon=draw(st.sampled_from([0.0, 0.1, 0.2, 0.9])),
-        weight=weight,
-        cost=draw(st.none() | cost_matrices(r)) if weighted else None,
-    )
+    own, made = draw(C), draw(kernel)
+    other, epsilon = draw(st.just(own) | C), draw(st.sampled_from([0.0, 0.1, 0.2, 0.9]))
+    cost = draw(st.none() | cost_matrices(r)) if weighted else None
+    return Case(X, y, r, made, own, other, epsilon, weight, cost)
 
 
 moderate = st.sampled_from([0.03, 0.7, 1.7, 30.1])
@@ -229,16 +221,11 @@ def svor_cases(
     X, y, r = draw(datasets(max_n))
     weight = draw(weights(y)) if weighted else np.ones(y.size)
     any_cost = st.none() | convex_costs(r) | cost_matrices(r)
-    return SvorCase(
-        method=draw(st.sampled_from(SVOR_METHODS)),
-        X=X,
-        y=y,
-        r=r,
-        kernel=draw(kernel),
-        C=draw(C),
-        weight=weight,
-        cost=draw(any_cost if cost is None else cost(r)),
+    method, made, factor = (
+        draw(of) for of in (st.sampled_from(SVOR_METHODS), kernel, C)
     )
+    own = draw(any_cost if cost is None else cost(r))
+    return SvorCase(method, X, y, r, made, factor, weight, own)
 
 
 class GporCase(NamedTuple):
@@ -289,14 +276,6 @@ class GporCase(NamedTuple):
     def likelihood(self):
         return likelihood(*self.model, self.weight)
 
-    @property
-    def repeated(self):
-        """Every row as often as it weighs."""
-        rows = np.repeat(np.arange(len(self.y)), self.weight)
-        return self._replace(
-            X=self.X[rows], y=self.y[rows], weight=np.ones(rows.size, int)
-        )
-
 
 GPOR_KERNELS = ["rbf", "ard", "linear", "ard_linear", "laplacian", "matern32"]
 
@@ -330,16 +309,11 @@ def gpor_cases(
     weight = np.ones(y.size, int)
     if weighted and draw(st.booleans()):
         weight = rng.integers(1, 4, y.size)
-    return GporCase(
-        X=X,
-        y=y,
-        r=r,
-        kernel=draw(st.sampled_from(kernel)),
-        gamma=10 ** np.array([draw(near) for _ in range(X.shape[1])]),
-        noise=10 ** draw(near),
-        thresholds=first + np.append(0, np.cumsum(10 ** np.array(gaps))),
-        weight=weight,
-    )
+    name = draw(st.sampled_from(kernel))
+    gamma = 10 ** np.array([draw(near) for _ in range(X.shape[1])])
+    noise = 10 ** draw(near)
+    thresholds = first + np.append(0, np.cumsum(10 ** np.array(gaps)))
+    return GporCase(X, y, r, name, gamma, noise, thresholds, weight)
 
 
 class XofmCase(NamedTuple):
@@ -378,21 +352,11 @@ def xofm_cases(draw, max_n=12, monotone=True, factors=(0, 1, 3)):
         X = np.where(draw(hnp.arrays(bool, (n, d))), np.nan, X)
     signs = st.sampled_from([-1, 0, 1] if monotone else [0])
     sign = np.array(draw(st.lists(signs, min_size=d, max_size=d)))
-    return XofmCase(
-        X=X,
-        y=y,
-        r=r,
-        weight=weight,
-        is_category=is_category,
-        sign=np.where(is_category, 0, sign),
-        n_intervals=draw(st.lists(st.integers(1, 4), min_size=d, max_size=d)),
-        breakpoints=draw(st.sampled_from(["equal", "quantile"])),
-        n_factors=draw(st.sampled_from(factors)),
-        tau=draw(st.sampled_from([0.3, 1.0, 2.0])),
-        l2_main=draw(st.sampled_from([1e-3, 0.03])),
-        l2_pair=draw(st.sampled_from([1e-3, 0.03])),
-        seed=draw(st.integers(0, 5)),
-    )
+    sign = np.where(is_category, 0, sign)
+    n_intervals = draw(st.lists(st.integers(1, 4), min_size=d, max_size=d))
+    choices = ["equal", "quantile"], factors, [0.3, 1.0, 2.0], *2 * [[1e-3, 0.03]]
+    more = *(draw(st.sampled_from(of)) for of in choices), draw(st.integers(0, 5))
+    return XofmCase(X, y, r, weight, is_category, sign, n_intervals, *more)
 
 
 class TlsCase(NamedTuple):

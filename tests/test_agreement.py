@@ -110,6 +110,10 @@ def test_what_has_no_value_or_no_width():
         c_index([1, 2], [0.5])
     raises(ValueError, "level", confidence_interval, [1, 2], [1, 2], level=95)
     raises(ValueError, "metric must be", confidence_interval, [1, 2], [1, 2], "tau")
+    y = [1, 2, 3, 3, 1], [1, 2, 3, 2, 2]
+    assert confidence_interval(*y) == confidence_interval(*y, weights="quadratic")
+    with pytest.raises(ValueError, match="for metric='kappa' only, got metric='gamma'"):
+        confidence_interval(*y, "gamma", weights="linear")
 
 
 def test_many_distinct_ranks_and_scores():
@@ -118,10 +122,3 @@ def test_many_distinct_ranks_and_scores():
     order = np.random.default_rng(3).permutation(n)
     tau = scipy.stats.kendalltau(np.arange(n), order).statistic
     assert somers_d(np.arange(n), order) == within(tau, abs=1e-12)
-
-
-def test_weights_are_for_kappa():
-    y = [1, 2, 3, 3, 1], [1, 2, 3, 2, 2]
-    assert confidence_interval(*y) == confidence_interval(*y, weights="quadratic")
-    with pytest.raises(ValueError, match="for metric='kappa' only, got metric='gamma'"):
-        confidence_interval(*y, "gamma", weights="linear")

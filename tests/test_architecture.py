@@ -82,10 +82,14 @@ def test_no_module_uses_a_private_name_of_another():
     assert not {path: bad for path, bad in found.items() if bad}
 
 
-def test_no_kernel_shares_its_name_with_a_python_module():
+def test_no_kernel_shares_its_name_and_the_build_names_every_declaration():
+    """A change of a declaration that it does not name would translate nothing."""
     kernels = {path.stem.lstrip("_") for path in ROOT.glob("ordinal/_solvers/*.p[yx]*")}
     kernels -= {"init__"}  # of the folder itself
     assert not kernels & {path.stem.lstrip("_") for path in SOURCES}
+    build = (ROOT / "ordinal" / "_solvers" / "meson.build").read_text()
+    named = set(re.findall(r"'(\w+\.pxd)'", build))
+    assert named == {path.name for path in ROOT.glob("ordinal/_solvers/*.pxd")}
 
 
 @functools.cache
@@ -195,13 +199,6 @@ def test_stubs_of_kernels_are_current():
     command = [sys.executable, "-P", str(ROOT / "tools" / "stubs.py")]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-
-
-def test_the_build_names_every_declaration():
-    """A change of one that it does not name would translate nothing."""
-    build = (ROOT / "ordinal" / "_solvers" / "meson.build").read_text()
-    named = set(re.findall(r"'(\w+\.pxd)'", build))
-    assert named == {path.name for path in ROOT.glob("ordinal/_solvers/*.pxd")}
 
 
 def tracked(*patterns: str) -> list[str]:

@@ -107,18 +107,13 @@ def test_rows_of_ones_own():
 
 
 @each_way
-def test_a_precomputed_matrix_has_the_basis_of_its_rows(basis):
+def test_precomputed_matrices_and_sparse_rows_have_the_basis_of_dense_rows(basis):
     X, rank = data()
     K = RBF(0.2)(X, X)
     of_rows = chosen(basis, X, rank)
     features = chosen(basis, K, rank, kernel=Precomputed())
     assert_array_equal(features.support, numbers_in(X, of_rows.support))
     assert_allclose(features.double(K), of_rows.double(X), atol=1e-9)
-
-
-@each_way
-def test_sparse_rows_have_the_basis_of_dense_ones(basis):
-    X, rank = data()
     X = np.maximum(X, 0)
     X[:, 0] += 1
     dense, sparse = chosen(basis, X, rank), chosen(basis, csr(X), rank)

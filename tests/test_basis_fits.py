@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from internals import RowFeatures, RowsOnBasis
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import npsvor_primal, svor_primal, svor_terms
 from strategies import sample, slow
 
 import ordinal
@@ -16,13 +17,7 @@ SVOR = [
     *slow(ordinal.fit_svorex, ordinal.companions.fit_shashua_levin),
 ]  # fmt: skip
 each_svor = pytest.mark.parametrize("fit", SVOR)
-
-
-def npsvor(X, y, *, C=1.0, **options):
-    return ordinal.fit_npsvor(X, y, C=C, **options)
-
-
-each_fit = pytest.mark.parametrize("fit", [*SVOR, npsvor])
+each_fit = pytest.mark.parametrize("fit", [*SVOR, ordinal.fit_npsvor])
 
 
 def norms_squared(model):
@@ -31,42 +26,25 @@ def norms_squared(model):
     return np.einsum("i...,ij,j...->...", model.coef, K, model.coef)
 
 
-def svor_value(model, X, y, method):
-    """(P) of ordinal.svor by its definition, for ranks 0, 1, ..."""
-    f, b = model.decision_function(X), model.thresholds
-    j = np.arange(b.size)
-    s = np.where(y[:, None] > j, 1, -1)
-    near = (y[:, None] == j) | (y[:, None] == j + 1)
-    counted = near if method in ("svorex", "shashua_levin") else True
-    slacks = np.where(counted, np.maximum(0, 1 - s * (f[:, None] - b)), 0)
-    price = 0.5 * b @ b if method == "redsvm" else 0.0
-    return 0.5 * norms_squared(model) + model.C * slacks.sum() + price
-
-
-def npsvor_values(model, X, y, C, epsilon=0.2):
-    """(P) of ordinal.npsvor of every rank, by its definition."""
-    f = model.decision_function(X)
-    own = y[:, None] == np.arange(f.shape[1])
-    s = np.where(y[:, None] > np.arange(f.shape[1]), 1, -1)
-    losses = np.where(own, np.maximum(0, np.abs(f) - epsilon), np.maximum(0, 1 - s * f))
-    return 0.5 * norms_squared(model) + C * losses.sum(axis=0)
-
-
 @pytest.mark.parametrize("n", [400, *slow(40_000)])
 @each_fit
 def test_the_value_of_a_model_is_that_of_its_scores(fit, n):
     """Fits of many rows begin with samples of them; sorted rows are as good."""
     X, y = sample(n, 3, noise=1.0)
     model = fit(X, y, C=10.0, gamma=0.3, basis=np.arange(0, 200, 10))
-    c = model.convergence
+    c, f, w = model.convergence, model.decision_function(X), norms_squared(model)
     assert c.converged
-    if fit is npsvor:
-        values = npsvor_values(model, X, y, 10.0)
+    if fit is ordinal.fit_npsvor:
+        terms = 10.0, 10.0, 0.2, np.ones(n), np.ones((3, 3))
+        values = [npsvor_primal(f[:, k], w[k], y, k, *terms) for k in range(3)]
         assert_allclose([part.primal for part in c.parts], values, rtol=1e-8)
         assert_allclose(model.norms**2, norms_squared(model), rtol=1e-8)
-        assert_allclose(c.primal, values.sum(), rtol=1e-8)
+        assert_allclose(c.primal, sum(values), rtol=1e-8)
     else:
-        value = svor_value(model, X, y, model.method)
+        cost = np.abs(np.arange(3)[:, None] - np.arange(3))
+        cost = cost if model.method in ("svorim", "redsvm") else np.minimum(cost, 1)
+        terms = *svor_terms(y, 10.0, np.ones(n), cost), [model.method == "redsvm"] * 2
+        value = svor_primal(f, w, model.thresholds, *terms)
         assert_allclose(c.primal, value, rtol=1e-8)
         assert_allclose(c.violation, c.gap / abs(c.primal))
         assert 0 <= c.violation <= c.tol == 1e-3
@@ -153,19 +131,15 @@ def test_a_linear_fit_of_many_rows_is_one_on_the_unit_vectors(fit, sparse):
     assert found.dual <= exact.primal
     assert exact.dual <= found.primal
     assert_allclose(model.decision_function(A), model.decision_function(X))
-    assert_allclose(model.decision_function(X), _by_columns(model, X))
+    by_columns = X @ model.coef + getattr(model, "intercept", 0.0)
+    assert_allclose(model.decision_function(X), by_columns)
     few = fit(X[:1999], y[:1999], kernel="linear")
     assert len(few.support) > 3  # rows with duals
-    if fit is not npsvor:  # at duals a fit begins as the fit to the kernel matrix
+    if fit is not ordinal.fit_npsvor:
+        # at duals a fit begins as the fit to the kernel matrix
         start = fit(X[:500], y[:500], kernel="linear")
         assert fit(X, y, kernel="linear", start=start).dual is not None
         assert fit(X, y, kernel="linear", start=model).dual is None
-
-
-def _by_columns(model, X):
-    if hasattr(model, "intercept"):
-        return X @ model.coef + model.intercept
-    return X @ model.coef
 
 
 def test_a_callback_that_stops_a_fit_ends_all_its_problems():

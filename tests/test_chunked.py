@@ -194,9 +194,5 @@ def test_the_command_streams_large_files(table, tmp_path, monkeypatch, capsys):
 def test_what_the_command_cannot_stream(table, options, message, tmp_path, capsys):
     assert run("fit", table, "--out", tmp_path / "m.npz", "--stream", *options) == 2
     assert re.search(message, capsys.readouterr().err)
-
-
-def test_the_command_streams_no_standard_input(tmp_path, capsys):
-    args = ["fit", "-", "--out", tmp_path / "m.npz", "--stream", "--method", "svorim"]
-    assert run(*args) == 2
+    assert run("fit", "-", "--out", tmp_path / "m.npz", "--stream", *options[:2]) == 2
     assert "standard input can be read only once" in capsys.readouterr().err

@@ -57,9 +57,6 @@ def singular():
     return ordinal.fit_clmm(f"{JUDGE} + (1 | bottle)", WINE)
 
 
-# The likelihood
-
-
 def problem(link, nominal=(), scale=(), seed=0, n=90):
     rng = np.random.default_rng(seed)
     X, w = rng.normal(size=(n, 4)), rng.uniform(0.2, 2, n)
@@ -371,19 +368,6 @@ def test_a_group_of_weight_2_is_the_group_twice(family, nodes):
     assert_allclose(ends, others, rtol=1e-4)
 
 
-def test_weights_of_groups_are_checked():
-    weight = np.ones(len(WINE))
-    crossed = f"{JUDGE} + (1 | bottle)"
-    for formula, bad, match in (
-        (JUDGE, np.arange(72) + 1.0, "the same in all rows of a group"),
-        (JUDGE, 0 * weight, "lie above 0"),
-        (JUDGE, weight[1:], "group_weight"),
-        (JUDGE, "heavy", "group_weight names 'heavy', which is not a column"),
-        (crossed, weight, "group_weight is for one grouping"),
-    ):
-        raises(ValueError, match, ordinal.fit_clmm, formula, WINE, group_weight=bad)
-
-
 def test_rows_that_lack_any_value_are_left_out_of_everything():
     """Values of features, labels, groups, slopes, clusters and weights of groups."""
     table = WINE.assign(
@@ -630,6 +614,12 @@ def test_predictions_of_known_average_and_new_groups(exact):
     (JUDGE, {"groups": {}}, "random effects must be given by one of"),
     (JUDGE, {"n_quadrature": 2.5}, "n_quadrature"),
     (JUDGE, {"family": "ratio"}, "family must be"),
+    (JUDGE, {"group_weight": np.arange(72.0) + 1}, "the same in all rows of a group"),
+    (JUDGE, {"group_weight": np.zeros(72)}, "lie above 0"),
+    (JUDGE, {"group_weight": np.ones(71)}, "group_weight"),
+    (JUDGE, {"group_weight": "heavy"}, "group_weight names 'heavy', which is not a"),
+    (f"{JUDGE} + (1 | bottle)", {"group_weight": np.ones(72)},
+     "group_weight is for one grouping"),
     *((JUDGE, {"family": family} | options, match) for family in FAMILIES
       for options, match in (
           ({"threshold": "symmetric"}, "threshold must be 'flexible' with family="),

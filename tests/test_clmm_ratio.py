@@ -7,7 +7,7 @@ import pytest
 from files import loaded
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import ratio_probabilities
-from strategies import raises, slow
+from strategies import raises
 from test_clmm import JUDGE, WINE
 from test_ratio import families, some_cases
 
@@ -70,22 +70,6 @@ def test_stopping_models_are_those_of_glmer(family, formula, options, known):
     # bobyqa stops at differences of 1e-6.
     assert_allclose(found, known[:-1], rtol=2e-6, atol=1e-6)
     assert_allclose(model.loglik, known[-1], rtol=1e-9)
-
-
-@pytest.mark.parametrize("link", ["logit", *slow("probit", "cauchit")])
-def test_reversed_ranks_mirror(link):
-    mirror = {"stopping": "backward", "backward": "stopping", "adjacent": "adjacent"}
-    table = WINE.assign(rating=6 - WINE["rating"])
-    for family, other in mirror.items():
-        model = wine(family, link)
-        given = {"link": link, "n_quadrature": 1, "tol": 1e-9}
-        reverse = ordinal.fit_clmm(JUDGE, table, family=other, **given)
-        assert_allclose(reverse.loglik, model.loglik, rtol=1e-11)
-        assert_allclose(reverse.coef, -model.coef, rtol=1e-6)
-        assert_allclose(reverse.thresholds, -model.thresholds[::-1], atol=1e-6)
-        assert_allclose(reverse.ranef()["mode"], -model.ranef()["mode"], atol=1e-6)
-        P, Q = model.predict_proba(WINE), reverse.predict_proba(WINE)
-        assert_allclose(P, Q[:, ::-1], atol=1e-8)
 
 
 def test_offsets_and_nominal_effects():

@@ -223,7 +223,9 @@ def test_tables_and_pictures():
     assert [label.get_text() for label in ax.get_yticklabels()] == ["pom"]
 
 
-def test_sparse_rows():
+def test_sparse_rows_are_taken_and_rows_out_of_memory_refused():
+    with pytest.raises(TypeError, match="rows in memory only"):
+        compare(ordinal.data.blocks("rows.csv", target="y"), None)
     sparse = pytest.importorskip("scipy.sparse").csr_array(X)
     dense = compare(X, y, methods=["constant-mode"])
     same = compare(sparse, y, methods=["constant-mode", "svorim"])
@@ -249,11 +251,6 @@ def test_sparse_rows():
 ])  # fmt: skip
 def test_bad_arguments(options, error, message):
     raises(error, message, compare, X, y, **options)
-
-
-def test_rows_out_of_memory_are_refused():
-    with pytest.raises(TypeError, match="rows in memory only"):
-        compare(ordinal.data.blocks("rows.csv", target="y"), None)
 
 
 def test_no_spelling_of_the_labels_changes_the_folds():

@@ -43,13 +43,10 @@ def test_chi2_tail(x, df):
 @example(1e-300, 3, 5)
 @example(1.001, 2000, 100_000)  # where the fraction converges slowest
 def test_f_tail(x, df1, df2):
+    assert tails.f_tail(math.inf, df1, df2) == 0  # of perfect agreement
     expected = scipy.special.fdtrc(df1, df2, x)
     assume(expected > 1e-250)
     assert tails.f_tail(x, df1, df2) == close(expected, rel=1e-8)
-
-
-def test_f_tail_of_perfect_agreement():
-    assert tails.f_tail(math.inf, 3, 8) == 0
 
 
 @pytest.mark.parametrize("k", [2, 3, 5, 12, 50])
@@ -195,7 +192,6 @@ def test_every_comparison_is_won_drawn_or_lost(data, k, n_sets):
      r"b must be 1-dimensional.*\(1, 1\)"),
     (lambda: wilcoxon([1, np.nan], [1, 2]), ValueError,
      "a must be .* nan in row 1"),
-    (lambda: wilcoxon([1], ["1"]), TypeError, "b must hold real .* dtype <U1"),
     (lambda: rank_sum([1], []), ValueError, "lengths > 0, got 1 and 0"),
     (lambda: friedman([1, 2]), ValueError, r"2-dimensional, got shape \(2,\)"),
     (lambda: friedman([[1, 2]]), ValueError, r"2 rows .* got shape \(1, 2\)"),

@@ -5,21 +5,6 @@ fold that lacks a rank, files that pandas wrote. A test of one feature cannot se
 Each relation is about a table and what is computed from it; hypothesis draws the method
 from the registry, the door by which the table reaches it, and the change.
 
-    another unit of a column      same predictions; linear estimates in that unit
-    effects                       differences of the model's own probabilities
-    averages over rows            means of single rows, whatever else the table holds
-    names and levels              nothing changes but the names
-    types of columns              same predictions, or a warning that names the column
-    types of labels               same predictions
-    missing values at prediction  same predictions as for what the preprocessor fills in
-    constant training columns     same predictions for any value in new rows
-    explanations, reports         names of columns of the table
-    figures                       names and values of columns of the table
-    scores                        of the labels by the rule that the table names
-    doors                         same predictions
-    ranks known as intervals      as labels if of one rank, or an error that names them
-    fits that ended early         no standard error or test without a warning
-
 Rows in another order are the subject of test_row_order.py, arrays instead of named
 columns that of test_unnamed_columns.py, and ranks that a fold lacks that of
 test_scoring.py. The fuzzer draws the relations of `RELATIONS` without an end
@@ -299,70 +284,41 @@ def test_inference_depends_on_nothing_that_the_model_does_not_read(
 
 
 OF_INTERVALS = {name for name in METHODS if "intervals" in METHODS[name].accepts}
-OF_INTERVALS |= {"clmm", "Selection", "Comparison", "file"}
-VIEWS = {  # of a model of the plain labels, and whether they take intervals
-    "score": (lambda m, X, y: m.score(X, y), True),
-    "rps": (lambda m, X, y: m.score(X, y, scoring="rps"), True),
-    "explain": (lambda m, X, y: m.explain(X, y, rng=0).importance, True),
-    "residuals": (lambda m, X, y: m.residuals(X, y, kind="quantile", rng=0), True),
-    "simulated": (
-        lambda m, X, y: inference.simulated_residuals(m, X, y, rng=0).values,
-        True,
+OF_INTERVALS |= {"clmm", "Selection", "Comparison", "file", "score", "rps", "explain"}
+OF_INTERVALS |= {"residuals", "simulated", "nested", "path"}
+VIEWS = {  # of a model of the plain labels
+    "score": lambda m, X, y: m.score(X, y),
+    "rps": lambda m, X, y: m.score(X, y, scoring="rps"),
+    "explain": lambda m, X, y: m.explain(X, y, rng=0).importance,
+    "residuals": lambda m, X, y: m.residuals(X, y, kind="quantile", rng=0),
+    "simulated": lambda m, X, y: inference.simulated_residuals(m, X, y, rng=0).values,
+    "nested": lambda m, X, y: model_selection.nested(
+        "svorim", X, y, cv=2, search={"C": [1.0]}
+    ).scores["mae"],
+    "path": lambda m, X, y: ordinal.fit_pom_path(X, y, n_lambdas=2).models[1].coef,
+    "class_weight": lambda m, X, y: ordinal.fit_pom(X, y, class_weight="balanced").coef,
+    "hosmer_lemeshow": lambda m, X, y: inference.hosmer_lemeshow(m, X, y).chi2,
+    "kappa": lambda m, X, y: m.score(X, y, scoring="kappa"),
+    "report": lambda m, X, y: cells_of_report(m, X, y) and None,
+    "figure": lambda m, X, y: len(ordinal.plot.scores(m, X, y).patches),
+    "cross_conformal": lambda m, X, y: ordinal.cross_conformal(
+        "pom", X, y, cv=2
+    ).predict(X[:5]),
+    "chunks": lambda m, X, y: ordinal.fit_svorim(
+        Cut([30], X[["age", "size"]].to_numpy(float), y), None, basis=9
     ),
-    "nested": (
-        lambda m, X, y: model_selection.nested(
-            "svorim", X, y, cv=2, search={"C": [1.0]}
-        ).scores["mae"],
-        True,
-    ),
-    "path": (
-        lambda m, X, y: ordinal.fit_pom_path(X, y, n_lambdas=2).models[1].coef,
-        True,
-    ),
-    "mixed": (
-        lambda m, X, y: ordinal.fit_clmm(X, y, groups={"who": np.arange(N) % 9}).coef,
-        True,
-    ),
-    "class_weight": (
-        lambda m, X, y: ordinal.fit_pom(X, y, class_weight="balanced").coef,
-        False,
-    ),
-    "hosmer_lemeshow": (lambda m, X, y: inference.hosmer_lemeshow(m, X, y).chi2, False),
-    "kappa": (lambda m, X, y: m.score(X, y, scoring="kappa"), False),
-    "report": (lambda m, X, y: cells_of_report(m, X, y) and None, False),
-    "figure": (lambda m, X, y: len(ordinal.plot.scores(m, X, y).patches), False),
-    "cross_conformal": (
-        lambda m, X, y: ordinal.cross_conformal("pom", X, y, cv=2).predict(X[:5]),
-        False,
-    ),
-    "chunks": (lambda m, X, y: ordinal.fit_svorim(Chunks(X, y), None, basis=9), False),
 }
-
-
-class Chunks:
-    """Source of the rows of a table in two chunks."""
-
-    def __init__(self, X, y):
-        self.rows, self.y = X[["age", "size"]].to_numpy(float), y
-
-    def blocks(self):
-        for rows in (slice(0, 30), slice(30, N)):
-            yield self.rows[rows], self.y[rows]
 
 
 @relation(2, door=[*SMALL_DOORS, *VIEWS])
 def test_every_door_takes_intervals_or_names_them(door, seed):
-    """Intervals of one rank are labels to the last bit wherever several ranks are
-    taken; elsewhere they are, or the error names them.
-    """
+    """Intervals of one rank are labels to the last bit wherever intervals are taken."""
     frame, y = table(seed)
     lower = np.maximum(y - (np.random.default_rng(seed).random(N) < 0.3), 0)
     lower[:3], y[:3] = [0, 0, 1], [1, 0, 1]
+    call, takes = SMALL_DOORS.get(door), door in OF_INTERVALS
     if door in VIEWS:
-        call, takes = VIEWS[door]
-        call = partial(call, ordinal.fit_pom(frame, y, l2=0.1))
-    else:
-        call, takes = SMALL_DOORS[door], door in OF_INTERVALS
+        call = partial(VIEWS[door], ordinal.fit_pom(frame, y, l2=0.1))
 
     def found(labels):
         with suppress(TypeError, ValueError):
@@ -431,16 +387,9 @@ def test_records_need_names_and_single_values():
         model.predict_proba(numbers, as_frame=1)
 
 
-# Units
-
-
 @relation(4, method=METHODS, column=["age", "size"])
 def test_predictions_do_not_depend_on_units(method, column, seed):
-    """Behind a standardising preprocessor, for every method.
-
-    Networks round otherwise in each step, so that a row between two ranks may change.
-    The folds that calibrate probabilities are the same.
-    """
+    """Networks round otherwise in each step, so that a row between ranks may change."""
     frame, y = table(seed)
     other = frame.assign(**{column: 1000 * frame[column] + 5})
     folded = "probability" in signature(METHODS[method].fit).parameters
@@ -462,9 +411,7 @@ BEHIND = {"nothing": {}, "Standardizer": {"preprocess": Standardizer}, "Table": 
 
 @relation(4, name=LINEAR, behind=BEHIND, penalty=PENALTIES)
 def test_linear_estimates_are_in_the_units_of_the_table(name, behind, penalty, seed):
-    """Coefficients, effects and odds ratios; of penalised models behind a scaling
-    preprocessor, which is what their penalty sees.
-    """
+    """Of penalised models behind a scaling preprocessor, which their penalty sees."""
     frame, y = table(seed)
     frame = frame[["age", "size"]] if behind == "Standardizer" else frame
     given = {**BEHIND[behind]}
@@ -489,8 +436,6 @@ def test_linear_estimates_are_in_the_units_of_the_table(name, behind, penalty, s
         ratio = second["odds_ratio"] ** unit
         assert_allclose(ratio, first["odds_ratio"], rtol=1e-4)
 
-
-# Effects
 
 DOORS = {
     "fit": lambda X, y: ordinal.fit_pom(X, y),
@@ -541,14 +486,9 @@ def test_effects_are_differences_of_probabilities_of_raw_rows(door, seed):
         assert_allclose(np.abs(np.log(ratio)), abs(slope), rtol=1e-6)
 
 
-# Names
-
-
 def renamed(frame, seed):
-    """Return the table with other names of columns and of levels, in their order.
-
-    Returned with it are names for three labels and a target, and a function of texts
-    that changes the names in them.
+    """Return the table with other names, in their order, of columns and of levels;
+    names of three labels and a target; and a function that changes the names in texts.
     """
     chosen = np.random.default_rng(seed).permutation(NAMES).tolist()
     names = dict(zip(["low", "mid", "top"], sorted(chosen[:3]), strict=True))
@@ -702,8 +642,6 @@ def test_figures_show_names_and_values_of_the_table(name, method, seed):
         assert_allclose(moved, np.repeat(unit, 2) * limits, rtol=1e-6, atol=1e-9)
 
 
-# Types
-
 KINDS = {
     "float": lambda X: X.assign(age=X["age"].astype(float)),
     "nullable": lambda X: X.astype({"age": "Int64", "ill": "boolean"}),
@@ -765,8 +703,6 @@ def test_types_of_labels_do_not_matter(method, seed):
         assert_array_equal(found, expected)
 
 
-# Missing values
-
 LACKING = {  # a numeric column and the categorical one of training rows
     "no training rows": lambda column, rows: column,
     "some training rows": lambda column, rows: column.where(rows),
@@ -776,10 +712,7 @@ LACKING = {  # a numeric column and the categorical one of training rows
 @pytest.mark.filterwarnings("ignore:column 'g' of X holds 'neither'")
 @relation(8, method=METHODS, column=["age", "size", "ill", "g"], lacking=LACKING)
 def test_missing_values_count_as_what_replaces_them(method, column, lacking, seed):
-    """A number as the median of the training rows, a category as the most frequent.
-
-    A category that no training row has counts as missing.
-    """
+    """The median or the most frequent level; unknown categories count as missing."""
     frame, y = table(seed)
     frame = frame.astype({"ill": float, "g": object})
     here = np.random.default_rng(seed).random(N) < 0.7
@@ -797,14 +730,9 @@ def test_missing_values_count_as_what_replaces_them(method, column, lacking, see
         assert_array_equal(predicted(model, found), expected)
 
 
-# Constant columns
-
-
 @relation(4, method=METHODS, behind=["Standardizer", "Table"])
 def test_constant_training_columns_have_no_effect(method, behind, seed):
-    """Whatever their values in new rows, also after saving: numbers and booleans,
-    parts of dates, and a column of which some training rows lack the value.
-    """
+    """Whatever their values in new rows, also after saving."""
     frame, y = table(seed)
     seen = np.arange(N) % 3 > 0
     same = {"same": 0.1, "flag": False}
@@ -852,9 +780,6 @@ def test_constant_columns_leave_penalties_and_figures_as_they_are():
     for ax in plt.gcf().axes:
         assert all(np.isfinite(line.get_xdata()).all() for line in ax.lines)
     plt.close("all")
-
-
-# Scores
 
 
 def linked_models(fit, frame, y, splits, given):
@@ -933,9 +858,6 @@ def test_scores_judge_what_the_rule_predicts(method, metric, rule, door, seed):
         assert_array_equal(predicted(model, frame), by_rule)
 
 
-# Doors
-
-
 def by_command(method, form, whole, target, options=()):
     """Return what the command predicts for a file, as text, and its model."""
     with tempfile.TemporaryDirectory() as folder:
@@ -981,10 +903,7 @@ def line(words):
 @example(method="lat", form="csv", seed=235576)  # a column "a=b"
 @relation(4, method=METHODS, form=["csv", "parquet", "parquet without --order"])
 def test_the_command_takes_any_names(method, form, seed):
-    """Of columns, of levels by --order, of labels by --classes and of the target.
-
-    In Parquet, levels need not be named for "None" to be one.
-    """
+    """In Parquet, levels need not be named for "None" to be one."""
     frame, y = table(seed)
     other, labels, target, _ = renamed(frame, seed)
     form, ordered = form.partition(" ")[0], " " not in form
@@ -1001,8 +920,6 @@ def test_the_command_takes_any_names(method, form, seed):
     assert model.feature_names == tuple(other.columns)
     assert_array_equal(two, labels[one.astype(int)])
 
-
-# Fits that ended early
 
 OWN_FIT = {"jeffreys"}  # estimates of a search of its own
 UNCERTAIN = {"standard_error", "z", "chi2", "p_value", "lower", "upper"}

@@ -168,14 +168,6 @@ def test_sets_are_calibrated_at_the_workers():
         ordinal.conformal(model, da.from_array(X, chunks=(900, 3)), y)
 
 
-def test_a_store_does_not_know_rows_at_workers(tmp_path):
-    X, y, _ = table(300)
-    with pytest.raises(TypeError, match=", which store= cannot identify in a"):
-        select(
-            "svorim", da.from_array(X), y, search={"C": [1.0]}, basis=9, store=tmp_path
-        )
-
-
 def test_some_rows_stay_where_they_are():
     X, y, w = table(3000)
     chunks = da.from_array(X, chunks=(900, 3)), da.from_array(y, chunks=900)
@@ -194,15 +186,6 @@ def test_some_rows_stay_where_they_are():
     assert_array_equal(weight, part.sample_weight)
     assert_array_equal(part.X.factor[part.rank] * weight, part.weight)
     assert part.subset(np.arange(700)).X.sizes.tolist() == [600, 100]
-
-
-@pytest.mark.parametrize(
-    "fit",
-    [ordinal.fit_svorim, ordinal.fit_npsvor, ordinal.fit_xofm, ordinal.fit_tlssvor],
-)
-def test_other_fits_say_that_they_need_rows_in_memory(fit):
-    X, y, _ = table(100)
-    raises(TypeError, "X is a dask collection", fit, da.from_array(X), y)
 
 
 def labelled(n=N):
@@ -298,9 +281,12 @@ def test_what_pom_at_workers_does_without(options, kind, words):
     raises(TypeError, "rows in memory only", ordinal.fit_pom_path, da.from_array(X), y)
     sparse = da.from_array(X).map_blocks(scipy.sparse.csr_matrix)
     raises(TypeError, "X must be dense where it is a dask", ordinal.fit_pom, sparse, y)
+    for name in ("svorim", "npsvor", "xofm", "tlssvor"):
+        fit = getattr(ordinal, f"fit_{name}")
+        raises(TypeError, "X is a dask collection", fit, da.from_array(X), y)
 
 
-def test_searches_and_sets_with_pom_are_those_of_arrays():
+def test_searches_and_sets_with_pom_are_those_of_arrays(tmp_path):
     X, y, w = labelled(3000)
     X, given = X * [1, 5, 2] + 1, {"cv": 2, "sample_weight": w}
     space = Grid(l2=[1e-3, 1.0], class_weight=[None, {0: 2.0}])
@@ -314,3 +300,5 @@ def test_searches_and_sets_with_pom_are_those_of_arrays():
     with ThreadPoolExecutor(1) as pool:
         with pytest.raises(TypeError, match="executor must be None where X is a col"):
             select("pom", rows, y, search=space, executor=pool)
+    with pytest.raises(TypeError, match=", which store= cannot identify in a"):
+        select("pom", rows, y, search=space, store=tmp_path)

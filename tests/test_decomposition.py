@@ -71,6 +71,8 @@ def test_weights_are_passed_on_or_refused():
         OrdinalDecomposition(make_pipeline(plain)).fit(X, y)
     with pytest.raises(ValueError, match="KNeighborsClassifier accepts no weights"):
         OrdinalDecomposition(KNeighborsClassifier()).fit(X, y, sample_weight=times)
+    with pytest.raises(TypeError, match=r"predict_proba, got LinearSVC\(\): pass a"):
+        OrdinalDecomposition(LinearSVC()).fit(X, y)
 
 
 def test_labels_keep_their_order_and_ranks_without_rows_have_probability_0():
@@ -89,9 +91,3 @@ def test_labels_keep_their_order_and_ranks_without_rows_have_probability_0():
     again = OrdinalDecomposition(LogisticRegression()).fit(X, ordered)
     assert again.ranks_.tolist() == words.tolist()
     assert model.score(X, words[y]) == expected.score(X, y)
-
-
-def test_a_classifier_without_probabilities_says_so():
-    X, y = sample(60, 3)
-    with pytest.raises(TypeError, match=r"predict_proba, got LinearSVC\(\): pass a"):
-        OrdinalDecomposition(LinearSVC()).fit(X, y)

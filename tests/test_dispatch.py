@@ -84,7 +84,6 @@ def test_this_processor_has_what_the_compiler_finds(ask):
     pytest.param((0, 0, 0), (0, 0), id="neither"),
     pytest.param((AVX | OSXSAVE, AVX2, YMM), (0, 0), id="no fma"),
     pytest.param((HASWELL, 0, YMM), (0, 0), id="avx alone"),
-    pytest.param((HASWELL, AVX2 | F, ZMM), (1, 0), id="avx512f alone"),
     pytest.param((HASWELL, AVX2 | F | DQ | BW, ZMM), (1, 0), id="no vl"),
     pytest.param((HASWELL, AVX2 | F | DQ | VL, ZMM), (1, 0), id="no bw"),
     pytest.param((HASWELL, AVX2 | F | BW | VL, ZMM), (1, 0), id="no dq"),

@@ -129,10 +129,7 @@ def test_commands_that_install_end_outside_of_the_checkout(page):
 
 
 def check_output(printed: str, shown: str) -> None:
-    """Compare lines without the differences that `numbers_apart` leaves out.
-
-    A last line "..." stands for all further lines.
-    """
+    """Compare lines by `numbers_apart`; a last line "..." stands for all others."""
     lines, wanted_lines = printed.splitlines(), shown.splitlines()
     if wanted_lines[-1] == "...":
         wanted_lines.pop()

@@ -49,6 +49,9 @@ HUGE = np.sign(ROWS) * 1.7e308
     (lambda: UniformDesign(n_points=13), "n_points must be two numbers, got 13"),
     (lambda: UniformDesign(others=[(0, 1)]), "others must be a mapping, got "),
     (lambda: ordinal.fit_pom_path(HUGE, RANKS), "column 'x1' of X spans more"),
+    (lambda: ordinal.fit_gpor(
+        ROWS, RANKS, kernel=kernels.Polynomial(degree=1, gamma=1e30),
+        sample_weight=[1e48] * len(RANKS)), "the evidence .* X .* sample_weight"),
     (lambda: ordinal.companions.fit_lit(csr_array(HUGE), RANKS),
      "column 'x1' of X spans more"),
     (lambda: ordinal.fit_tlssvor(
@@ -57,12 +60,8 @@ HUGE = np.sign(ROWS) * 1.7e308
 ])  # fmt: skip
 def test_numbers_beyond_what_is_held_are_refused(call, message):
     raises(ValueError, f"^{message}", call)
-
-
-def test_integers_of_any_length_that_a_double_holds_are_numbers():
     assert_array_equal(Binning([2**70, 2.0**71]).edges, [2.0**70, 2.0**71])
     assert kernels.ARD([2**70]).gamma[0] == 2.0**70
-    raises(TypeError, "edges must hold real numbers", Binning, ["1.5"])
 
 
 # Fits: a finite model, or a ValueError that says what is beyond
@@ -263,16 +262,13 @@ def test_starts_and_priors_that_are_accepted_give_finite_models(method, value):
         tidy(method, ROWS, RANKS, **options)
 
 
-# Sizes that are claimed
-
-
 def test_a_sparse_matrix_may_claim_any_width():
     n, d = 30, 2**31 - 1
     rng = np.random.default_rng(0)
     held = np.sort(rng.integers(0, 50, (n, 6)), axis=1)
     data, indptr = rng.standard_normal(6 * n), np.arange(0, 6 * n + 1, 6)
-    wide = Wide((n, d), data, (held * 40_000_000 + 7).ravel(), indptr)
-    narrow = Wide((n, 50), data, held.ravel(), indptr)
+    wide = csr_array((data, (held * 40_000_000 + 7).ravel(), indptr), (n, d))
+    narrow = csr_array((data, held.ravel(), indptr), (n, 50))
     y = np.arange(n) % 3
     for kernel in (kernels.RBF(0.1), kernels.Linear(), kernels.Polynomial()):
         model = ordinal.fit_svorim(wide, y, kernel=kernel)
@@ -282,16 +278,6 @@ def test_a_sparse_matrix_may_claim_any_width():
     scaled = ordinal.fit_svorim(narrow, y).kernel.gamma  # 1 / the sum of variances
     assert_allclose(ordinal.fit_svorim(wide, y).kernel.gamma, scaled, rtol=0.1)
     assert ordinal.fit_gpor(wide, y, max_iter=2, tol=1e9).n_features == d
-
-
-class Wide:
-    """Attributes that scipy's CSR matrices have."""
-
-    format = "csr"
-
-    def __init__(self, shape, data, indices, indptr):
-        self.shape, self.data = shape, data
-        self.indices, self.indptr = indices, indptr
 
 
 def test_what_only_claims_to_be_a_matrix_is_refused():
@@ -310,13 +296,6 @@ def test_what_only_claims_to_be_a_matrix_is_refused():
         for fit in (ordinal.fit_xofm, ordinal.fit_svorim):
             with pytest.raises(MemoryError):
                 fit(view, np.arange(10) % 2)
-
-
-def test_an_evidence_beyond_double_names_what_to_change():
-    X = np.random.default_rng(0).normal(size=(30, 2))
-    steep = kernels.Polynomial(degree=1, gamma=1e30)
-    with pytest.raises(ValueError, match=r"^the evidence .* X .* sample_weight"):
-        ordinal.fit_gpor(X, np.arange(30) % 3, kernel=steep, sample_weight=[1e48] * 30)
 
 
 # Sums of columns near the largest double

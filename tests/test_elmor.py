@@ -103,9 +103,7 @@ def test_the_link_is_fitted_to_what_is_left_out():
     assert (model.predict(X) == y).mean() > 0.75
     share = np.bincount(y) / 80
     assert np.abs(model.predict_proba(X) - share).mean() < 0.15
-
-
-def test_a_row_that_is_all_of_its_rank_is_judged_by_all():
+    # a row that is all of its rank is judged by all
     y = np.where(np.arange(60) == 7, 9, Y60)
     model = ordinal.companions.fit_elmor(X60, y, probability=True)
     assert np.isfinite(model.link.offsets).all()

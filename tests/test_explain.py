@@ -256,13 +256,22 @@ def test_long_tables_show_their_head_and_print_whole_on_demand():
     assert page.count("\n") == str(ordinal.inference.summary(linear)).count("\n")
 
 
-def test_importances_are_drawn():
+def test_importances_are_drawn_and_sorted_as_a_table():
     pytest.importorskip("matplotlib").use("agg")
     found = ordinal.fit_pom(X, y).explain(X)
     ax = found.plot(top=2)
     assert [t.get_text() for t in ax.get_yticklabels()] == list(found.names[:2])
     assert_allclose([bar.get_width() for bar in ax.patches], found.importance[:2])
     raises(TypeError, "explanation must be", ordinal.plot.importance, 3)
+    model = ordinal.fit_xofm(X, y)
+    found = model.importance()
+    frame = found.to_pandas()
+    assert (np.diff(frame["value"]) <= 0).all()
+    of_frame = zip(frame["name"], frame["value"], strict=True)
+    assert {*zip(found.names, found.values, strict=True)} == {*of_frame}
+    rows = model.contributions(X).to_pandas()
+    assert rows.shape == (len(X), 1 + 3 + 3)
+    assert_allclose(rows.sum(axis=1), model.decision_function(X))
 
 
 def test_what_notebooks_show_has_its_words_and_no_markup_of_names(evil):
@@ -334,19 +343,6 @@ def test_labels_on_the_line_of_thresholds_are_cut_to_their_intervals():
     assert all(a[1] <= b[0] for a, b in pairwise(ends))
     wide = html_thresholds(np.array([-2.0, 0.0, 0.1]), labels)
     assert "indep" not in wide  # no room for three letters
-
-
-def test_importances_are_sorted_as_a_table():
-    model = ordinal.fit_xofm(X, y)
-    found = model.importance()
-    frame = found.to_pandas()
-    assert (np.diff(frame["value"]) <= 0).all()
-    assert dict(zip(found.names, found.values, strict=True)) == dict(
-        zip(frame["name"], frame["value"], strict=True)
-    )
-    rows = model.contributions(X).to_pandas()
-    assert rows.shape == (len(X), 1 + 3 + 3)
-    assert_allclose(rows.sum(axis=1), model.decision_function(X))
 
 
 def test_a_report_holds_the_errors_and_needs_no_other_file(evil, tmp_path):
@@ -441,13 +437,6 @@ def test_a_report_takes_what_the_fit_took_and_agrees_with_explain(make, words_of
         model.report("page.html", data, data["y"])
 
 
-def test_a_report_of_a_model_without_probabilities(words_of):
-    model = ordinal.fit_svorim(X, y)
-    assert "Calibration" not in " ".join(words_of(model, X, y))
-    raises(ValueError, "one label per row", words_of, model, X, y[:5])
-    raises(ValueError, "99 in row 0", words_of, model, X, [99] * len(X))
-
-
 def test_a_report_of_a_linear_model_has_its_coefficients(words_of):
     plain, penalised = ordinal.fit_pom(X, y), ordinal.fit_pom(X, y, l1=0.1)
     words = words_of(plain, X, y)
@@ -463,6 +452,10 @@ def test_a_report_of_a_linear_model_has_its_coefficients(words_of):
     with pytest.raises(ValueError, match="l1") as caught:
         penalised.table()
     assert str(caught.value) in words[row:]
+    model = ordinal.fit_svorim(X, y)  # without probabilities
+    assert "Calibration" not in " ".join(words_of(model, X, y))
+    raises(ValueError, "one label per row", words_of, model, X, y[:5])
+    raises(ValueError, "99 in row 0", words_of, model, X, [99] * len(X))
 
 
 def test_a_report_does_not_depend_on_the_order_of_the_labels(words_of):
@@ -503,10 +496,7 @@ def test_a_report_summarises_its_data(evil, words_of):
     model = ordinal.fit_xofm(table, labels, classes=classes)
     words = words_of(model, table, labels)
     k = words.index("b")
-    assert words[k + 1] == "7"
-    known = table["b"].dropna()
-    want = [f"{v:.4g}" for v in (known.min(), known.median(), known.max())]
-    assert words[k + 2 : k + 5] == want
+    assert words[k + 1] == "7"  # values are missing; test_crossings.py has the others
     assert words[words.index("word") + 2] == "2 categories"
     counts = [str((labels == c).sum()) for c in classes]
     at = words.index("share") + 1
