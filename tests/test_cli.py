@@ -677,6 +677,15 @@ def test_a_target_that_holds_no_ranks_is_found(run, lines, message):
     assert message in run("compare t.csv", code=2)
 
 
+def test_an_extra_that_is_not_installed_is_named(monkeypatch, run):
+    def needy(X, y, **options):
+        raise ImportError("it needs lightgbm")
+
+    replace_fit(monkeypatch, needy)
+    for line in (FIT, "compare data.csv --methods npsvor"):
+        assert "it needs lightgbm" in run(line, code=2)
+
+
 def test_ctrl_c_is_quiet(monkeypatch, told):
     def interrupted(X, y, **options):
         raise KeyboardInterrupt

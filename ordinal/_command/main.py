@@ -1,7 +1,7 @@
 """The `ordinal` command: its options, and errors as one line on stderr.
 
-Whatever the user got wrong is a ValueError, TypeError or OSError on its way up to
-`main`, which turns it into that line.
+Whatever the user got wrong is a ValueError, TypeError or OSError, or an ImportError for
+an extra that is not installed, on its way up to `main`, which turns it into that line.
 
 A subcommand is imported when it is used, so that `ordinal --help` and
 `ordinal --version` import neither numpy nor any method.
@@ -527,7 +527,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         problem = str(error.strerror)
         colon = "" if problem[:1].islower() else ":"  # "is a folder" is our own
         return _fail(f"{error.filename}{colon} {problem}" if error.filename else error)
-    except (ValueError, TypeError, MemoryError) as error:
+    except (ValueError, TypeError, ImportError, MemoryError) as error:
         return _fail(error)
     return 0
 
