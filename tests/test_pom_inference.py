@@ -217,14 +217,12 @@ def test_at_the_ends_of_a_profile_the_ratio_test_is_undecided(link, options, lev
     cut = scipy.stats.chi2.ppf(level, 1)
     for k, column in enumerate(model.predictor.location):
         others = np.delete(np.arange(3), column)
-        own = {
-            "nominal": [
-                int(np.searchsorted(others, j)) for j in model.predictor.nominal
-            ]
-        }
+        nominal = [int(np.searchsorted(others, j)) for j in model.predictor.nominal]
         for end in (ends["lower"][k], ends["upper"][k]):
             offset = MADE.offset + end * MADE.X[:, column]
-            held = fitted(MADE, others, link=link, offset=offset, **(options | own))
+            held = fitted(
+                MADE, others, link=link, offset=offset, **options | {"nominal": nominal}
+            )
             fall = 2 * (model.loglik - held.loglik)
             assert fall == pytest.approx(cut, rel=1e-6)
 
@@ -268,10 +266,8 @@ def test_profiles_pass_where_the_only_curvature_is_negative(last, level):
 def test_odds_ratios_are_exponentials():
     model = same()
     for method in ("wald", "profile"):
-        ends, ratios = (
-            model.confint(method=method),
-            inference.odds_ratios(model, method=method),
-        )
+        ends = model.confint(method=method)
+        ratios = inference.odds_ratios(model, method=method)
         assert ratios["name"].tolist() == ["x1", "x2", "x3", "x4", "x5", "x6"]
         assert_array_equal(ratios["odds_ratio"], np.exp(model.coef))
         for end in ("lower", "upper"):
@@ -462,13 +458,9 @@ def test_what_tests_of_proportional_odds_refuse():
 
 def mean_probabilities(model, x, X, offset, share):
     """Compute the Hessian of the ranks, at any parameters, by the oracle."""
-    Z = (
-        X[:, model.predictor.location],
-        X[:, model.predictor.nominal],
-        X[:, model.predictor.scale],
-    )
-    T = model.predictor.observed.sum() - 1
-    eta = cumulative_edges(x, T, model.predictor.threshold, *Z, offset)
+    by = model.predictor
+    Z = (X[:, of] for of in (by.location, by.nominal, by.scale))
+    eta = cumulative_edges(x, by.observed.sum() - 1, by.threshold, *Z, offset)
     return share @ np.exp(cumulative_terms(model.link, eta[:, 1:], eta[:, :-1]))
 
 

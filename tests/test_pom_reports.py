@@ -25,10 +25,8 @@ def model():
 
 @pytest.mark.parametrize("method", ["wald", "profile"])
 def test_tidy_is_the_table_with_its_intervals(model, method):
-    tidy, table = (
-        inference.tidy(model, 0.9, method=method).to_pandas(),
-        model.table().to_pandas(),
-    )
+    tidy = inference.tidy(model, 0.9, method=method).to_pandas()
+    table = model.table().to_pandas()
     assert tidy[list(table)].equals(table)
     ends = model.confint(0.9, method=method).to_pandas().set_index("name")
     for side in ("lower", "upper"):

@@ -309,10 +309,8 @@ def test_a_band_along_a_spline_agrees_with_r():
     assert_allclose(half / band["standard_error"][1:], 2.3230, rtol=1e-2)
     assert band["lower"][0] == band["upper"][0] == 0
     line = fit_pom("y ~ x", data)  # of rank 1: the interval of the slope
-    straight, low = (
-        inference.simultaneous_band(line, grid),
-        inference.simultaneous_intervals(line)["lower"],
-    )
+    straight = inference.simultaneous_band(line, grid)
+    low = inference.simultaneous_intervals(line)["lower"]
     assert_allclose(straight["lower"], low[0] * (grid["x"] - 0.3), atol=1e-6)
     raises(ValueError, "got 1 and 1", inference.simultaneous_band, line, grid.head(1))
 

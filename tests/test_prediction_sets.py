@@ -290,11 +290,9 @@ def test_probabilities_that_a_model_lacks_are_refused():
 @pytest.mark.parametrize("by_class", [False, True])
 def test_a_group_counts_once_whatever_its_rows_weigh(by_class):
     rng = np.random.default_rng(0)
-    P, y, group = (
-        rng.dirichlet(np.ones(3), 80),
-        rng.integers(0, 3, 80),
-        rng.choice(12, 80),
-    )
+    P = rng.dirichlet(np.ones(3), 80)
+    y = rng.integers(0, 3, 80)
+    group = rng.choice(12, 80)
     sets = conformal(
         Oracle(3), P, y, 0.8, by_class=by_class, groups=group,
         sample_weight=rng.uniform(0.5, 3, 80),

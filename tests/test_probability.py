@@ -12,7 +12,7 @@ from internals import CumulativeLink, Problem, fold_shares
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles import slopes
 from scipy import optimize, sparse
-from strategies import cost_matrices, sample, slow
+from strategies import cost_matrices, raises, sample, slow
 
 from ordinal import fit_npsvor, fit_svorex, fit_svorim, fit_tlssvor, kernels
 from ordinal._model.folds import N_FOLDS, out_of_fold
@@ -281,19 +281,6 @@ def test_rules_by_brute_force(P, data):
         assert cheapest == min(k for k in range(r) if expected[k] == min(expected))
 
 
-@st.composite
-def labelled(draw):
-    """A Problem of some ranks, few rows each, some without weight."""
-    r = draw(st.integers(2, 4))
-    y = draw(st.lists(st.integers(0, r - 1), min_size=2, max_size=40))
-    values = st.sampled_from([0.0, 1.0, 0.3])
-    weight = np.array(draw(st.lists(values, min_size=len(y), max_size=len(y))))
-    y = np.array(y)
-    assume(np.unique(y[weight > 0]).size >= 2)
-    X = np.arange(2.0 * y.size).reshape(-1, 2)
-    return Problem.from_arrays(X, y, classes=range(r), sample_weight=weight)
-
-
 def shares(problem, seed=0, kernel=None):
     return fold_shares(problem, np.random.default_rng(seed), kernel)
 
@@ -302,26 +289,6 @@ def numbers(share):
     """The fold of each row, where none is in two; -1 for rows that none scores."""
     assert set(np.unique(share)) <= {0.0, 1.0}
     return np.where(share.any(axis=1), share.argmax(axis=1), -1)
-
-
-@given(labelled(), st.integers(0, 99))
-def test_folds_hold_every_rank_in_its_share(problem, seed):
-    counts = np.bincount(problem.rank[problem.weight > 0], minlength=problem.n_classes)
-    if counts.max() < 2:
-        with pytest.raises(ValueError, match="probability=True needs a class with 2"):
-            shares(problem, seed)
-        return
-    fold = numbers(shares(problem, seed))
-    scored = (problem.weight > 0) & (counts[problem.rank] >= 2)
-    assert_array_equal(fold >= 0, scored)
-    for rows in [scored] + [scored & (problem.rank == k) for k in range(counts.size)]:
-        sizes = np.bincount(fold[rows], minlength=N_FOLDS)
-        assert sizes.size == N_FOLDS
-        assert np.ptp(sizes) <= 1
-    for k in range(N_FOLDS):  # no training part loses a rank
-        left = problem.rank[(fold != k) & (problem.weight > 0)]
-        assert_array_equal(np.unique(left), np.flatnonzero(counts))
-    assert_array_equal(fold, numbers(shares(problem, seed)))
 
 
 @st.composite
@@ -406,6 +373,7 @@ def test_every_unit_of_weight_is_scored_once(case):
         assert np.ptp(np.rint(dealt)) <= 1
         total[key[2]] += dealt
     assert np.all(np.ptp(np.rint(total), axis=1) <= 1)  # a rank in its share
+    assert np.ptp(np.rint(total).sum(axis=0)) <= 1
 
 
 def test_folds_of_rows_that_are_alike():
@@ -413,6 +381,8 @@ def test_folds_of_rows_that_are_alike():
     weight = [1.0, 1e-13, 3.0, 2.0, 1e-13]
     share = shares(Problem.from_arrays(X, y, sample_weight=weight))
     assert_allclose(share.sum(axis=1), 1)
+    alone = Problem.from_arrays(np.eye(2), [0, 1])
+    raises(ValueError, "probability=True needs a class with 2", shares, alone)
     X, y = sample(40, 3)
     a, b = (Problem.from_arrays(K, y) for K in (X @ X.T, np.eye(40)))
     kernel = kernels.Precomputed()

@@ -182,12 +182,10 @@ def test_increments_return_to_their_bound_where_correlated_effects_join():
     least = np.inf
     for signs in product(((0, None), (None, 0)), repeat=3):
         bounds = [s for s, m in zip(signs, (4, 2, 2), strict=True) for _ in range(m)]
+        start = np.array([-1.0, 1, 1, *[0.0] * 8])
+        bounds = [(None, None), (1e-9, None), (1e-9, None), *bounds]
         found = minimize(
-            negative_loglik,
-            np.array([-1.0, 1, 1, *[0.0] * 8]),
-            (data, Z),
-            bounds=[(None, None), (1e-9, None), (1e-9, None), *bounds],
-            options={"maxfun": 10**5},
+            negative_loglik, start, (data, Z), bounds=bounds, options={"maxfun": 10**5}
         )
         least = min(least, found.fun)
     assert_allclose(-model.loglik, least, rtol=1e-8)

@@ -149,12 +149,9 @@ def test_the_calibration_of_a_fold_is_learnt_from_the_others():
     ]
     for k, (_, test) in enumerate(splits):
         others = [j for j in range(3) if j != k]
-        link = fits[k].model.link_type.fit(
-            np.concatenate([values[j] for j in others]),
-            y[np.concatenate([splits[j][1] for j in others])],
-            np.ones(60),
-            3,
-        )
+        known = np.concatenate([values[j] for j in others])
+        labels = y[np.concatenate([splits[j][1] for j in others])]
+        link = fits[k].model.link_type.fit(known, labels, np.ones(60), 3)
         score = metrics.rps(y[test], link(values[k]), labels=[0, 1, 2])
         assert_allclose(model.scores[0, k], score, rtol=1e-3)
 

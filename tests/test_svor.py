@@ -40,13 +40,8 @@ from ordinal.exceptions import ConvergenceWarning, DisorderedThresholdsWarning
 from ordinal.kernels.tiles import diagonal_of
 from ordinal.models import Status
 
-FITS = dict(
-    zip(
-        SVOR_METHODS,
-        [fit_svorim, fit_svorex, fit_shashua_levin, fit_redsvm],
-        strict=True,
-    )
-)
+EVERY = fit_svorim, fit_svorex, fit_shashua_levin, fit_redsvm
+FITS = dict(zip(SVOR_METHODS, EVERY, strict=True))
 PRECOMPUTED = {"kernel": "precomputed"}
 every_method = pytest.mark.parametrize("method", SVOR_METHODS)
 

@@ -73,10 +73,8 @@ def test_groups_are_rows_of_equal_features():
     again = goodness_of_fit(model, X[order, :1], y[order], offset=offset[order])
     assert_allclose(again["chi2"], found["chi2"])
     by = goodness_of_fit(model, by=["x1"])  # three groups, each of two offsets
-    sums, means = (
-        observed.reshape(3, 2, 3).sum(axis=1),
-        expected.reshape(3, 2, 3).sum(axis=1),
-    )
+    sums = observed.reshape(3, 2, 3).sum(axis=1)
+    means = expected.reshape(3, 2, 3).sum(axis=1)
     assert_allclose(by["chi2"][1], ((sums - means) ** 2 / means).sum())
     assert_array_equal(by["dof"], 3)
     raises(ValueError, "leave -1 degrees of freedom", goodness_of_fit, model, by=[])
