@@ -142,6 +142,8 @@ def test_training_rows_are_recognised_in_every_form(form):
     }
     if not plain:
         fits["formula"] = ordinal.fit_pom("y ~ age + size + ill + g", frame.assign(y=y))
+        some = np.where(np.arange(N) % 7, y, np.nan)
+        fits["missing"] = ordinal.fit_pom(X, some, missing="drop")
         fits["preprocess"] = ordinal.fit_svorim(X, y, **WHOLE)
         search = {"search": {"C": [1.0]}, "cv": 2}
         fits["search"] = ordinal.select("svorim", X, y, **search).model

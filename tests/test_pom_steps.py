@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import scipy.stats
 from internals import normal_margin
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from pom_data import SETS, housing_table
 from strategies import raises
 
@@ -126,6 +126,7 @@ def test_steps_keep_and_start_where_they_are_told():
     named = inference.step(ordinal.fit_pom(frame, y), start=["b"], keep=["b"]).model
     alone = ordinal.fit_pom(frame[list(named.feature_names)], y)
     assert set(alone.feature_names) < set(frame)  # columns of no term are not needed
+    assert_array_equal(named.origin.training_rows, alone.origin.training_rows)
     for rows in ((), (frame[list(named.feature_names)],)):  # and those of the fit
         ours, theirs = (m.predictions(*rows)["estimate"] for m in (named, alone))
         assert_allclose(ours, theirs, atol=1e-8)

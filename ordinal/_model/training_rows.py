@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._input.checks import as_array
 from .._input.features import read_features, read_rows_of
 from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._input.intervals import RankIntervals
-from .._input.labels import label_text, read_labels
+from .._input.labels import label_text, lacks_label, read_labels
 from .._input.sparse import CSR, is_sparse
 from .._input.types import Matrix
 from .._numerics.rows import content_hash, take
@@ -78,6 +79,10 @@ def digests_of_some(
         labels = picked(y, numbers) if response is None else response(rows)
         if labels is None or length_of(labels) != len(numbers):
             return None, labels
+        absent = lacks_label(as_array(labels, "y"))
+        if absent.any():  # rows that the fit left out
+            held = np.flatnonzero(~absent)
+            rows, labels = picked(rows, held), picked(labels, held)
         plain = isinstance(rows, np.ndarray) and rows.dtype.kind in "biuf"
         read = read_features(rows, missing=True) if plain else read_rows_of(rows, names)
         found = digests(read, read_labels(labels, "y"))

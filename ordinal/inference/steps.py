@@ -29,6 +29,7 @@ from .._input.checks import check_choice, listed, shown
 from .._input.frame import Frame
 from .._input.immutable import read_only
 from .._model.printing import Table
+from .._model.training_rows import digests_of_some
 from .._numerics.tails import chi2_tail
 from .._watch.convergence import Status
 from .._watch.monitor import Monitor
@@ -222,11 +223,13 @@ class TermFits:
         read: Any = slice(None)
         if coding.feature_names and 0 < len(coding.columns_read) < coding.n_features:
             read, coding = coding.columns_read, coding.of_columns_read()
+            rows = None  # digests of the columns that are left
             if isinstance(memory, FitMemory) and memory.frame is not None:
                 own_columns = memory.frame.columns_of(coding.feature_names)
                 memory = replace(memory, frame=own_columns)
-            if model.origin is not None:  # whose digests are of rows with all columns
-                fields["origin"] = replace(model.origin, training_rows=None)
+                rows = self._digests(own_columns, coding.feature_names)
+            if model.origin is not None:
+                fields["origin"] = replace(model.origin, training_rows=rows)
         of_design = fields_of_design(design, own.observed, x, in_order=in_order)
         made = with_values(
             model,
@@ -241,6 +244,18 @@ class TermFits:
         if memory is not None:
             remember(made, memory, model._rows_used)
         return made
+
+    def _digests(
+        self, frame: Frame, names: tuple[str, ...] | None
+    ) -> np.ndarray | None:
+        """Return digests of some training rows; None where ranks are intervals."""
+        model, D = self.model, self.fit.loss.design
+        if D.lower is not None:
+            return None
+        ranks = np.flatnonzero(model.predictor.observed)[D.rank]
+        held = np.flatnonzero(D.weight > 0)  # other rows may have any rank
+        labels = model.classes[ranks[held]]
+        return digests_of_some(frame.rows(held), labels, names)[0]
 
     def refitted(
         self, fitted: TermFit, design: Design, frame: Frame | None
