@@ -97,7 +97,7 @@ def slowly(model, kind, rows):
 
 
 @pytest.mark.parametrize(
-    "kind", ["probability", "exceedance", "mean", "quantile", "latent"]
+    "kind", ["probability", "cumulative", "exceedance", "mean", "quantile", "latent"]
 )
 @pytest.mark.parametrize("name", FITS)
 def test_rows_and_averages_have_errors_by_differences(name, kind):
