@@ -67,9 +67,6 @@ def kernel_matrix(kernel, A, B):
     return np.array([[kernel_value(kernel, a, b) for b in B] for a in A])
 
 
-# NPSVOR
-
-
 def npsvor_boxes(y, k, C, C2, epsilon, weight, cost):
     """lo, hi and the slopes of phi left and right of 0, of (D) for rank k."""
     terms = []
@@ -142,9 +139,6 @@ def nearest_feasible(g, lo, hi):
     if excess(low) == 0 or excess(high) == 0:  # the box itself has no room
         return np.clip(g - (low if excess(low) == 0 else high), lo, hi)
     return np.clip(g - optimize.brentq(excess, low, high, xtol=1e-15), lo, hi)
-
-
-# The general problem (Q)
 
 
 def qp_slopes(K, g, lo, hi, pn, pp):

@@ -143,9 +143,6 @@ def test_compare_counts_thresholds_out_of_order(run):
     assert "order" not in run("compare t.csv --splits 2 --methods svorim")
 
 
-# compare with a search, its reports and its picture
-
-
 def test_a_search_leaves_what_is_set(run):
     argv = "--splits 1 --methods svorim gpor-laplace --set svorim.gamma=0.5"
     out = run(f"compare data.csv {argv} --tune --verbose")
@@ -373,9 +370,6 @@ ONE = {"train_idx": [[0]], "test_idx": [[1]]}
 def test_bad_splits(run, arrays, options, message):
     np.savez("s.npz", **{key: np.array(value) for key, value in arrays.items()})
     assert message in run(f"compare data.csv --splits s.npz {options}", code=2)
-
-
-# fit and predict
 
 
 def test_predict_takes_columns_without_a_header_by_position(run, rows):
@@ -733,9 +727,6 @@ def test_the_source_tree_says_so(tmp_path):
     assert f"ImportError: {advice}" in run("-c", "import ordinal").stderr
 
 
-# Reports, explanations and coefficients
-
-
 @pytest.fixture
 def people():
     """A table whose names need quotes, in an encoding of its own."""
@@ -828,9 +819,6 @@ def test_files_of_any_encoding_are_read_as_in_utf8(tmp_path, encoding, compresse
     assert_array_equal(np.asarray(X).ravel(), np.arange(400) + 0.5)
     with pytest.raises(ValueError, match=r"encoding must be one .* got 'klingon'"):
         ordinal.data.blocks(path, encoding="klingon")
-
-
-# Words that are levels, and rows and columns that are none
 
 
 @pytest.fixture

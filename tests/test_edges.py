@@ -64,9 +64,6 @@ def test_numbers_beyond_what_is_held_are_refused(call, message):
     assert kernels.ARD([2**70]).gamma[0] == 2.0**70
 
 
-# Fits: a finite model, or a ValueError that says what is beyond
-
-
 def tidy(method, X, y, **options):
     """A fit, perhaps cut short, all of whose numbers are finite."""
     if "probability" in method.takes:
@@ -296,9 +293,6 @@ def test_what_only_claims_to_be_a_matrix_is_refused():
         for fit in (ordinal.fit_xofm, ordinal.fit_svorim):
             with pytest.raises(MemoryError):
                 fit(view, np.arange(10) % 2)
-
-
-# Sums of columns near the largest double
 
 
 LARGE = (0.75 + 0.25 * ROWS / np.abs(ROWS).max()) * 8.9e307  # two of them overflow

@@ -94,8 +94,7 @@ def test_ranks_are_those_of_the_nearest_code():
 
 
 def test_the_link_is_fitted_to_what_is_left_out():
-    """Ranks at random: outputs of training rows would tell them, those left out do
-    not."""
+    """Ranks at random: outputs of training rows would tell them."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(80, 3)), rng.integers(0, 3, 80)
     given = {"ridge": 1e-5, "n_hidden": 60, "probability": True}

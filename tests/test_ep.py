@@ -68,9 +68,6 @@ def test_a_fixed_point_is_found_from_other_sites_too(case, seed):
     assert again.n_iter == 1
 
 
-# The bound (27)
-
-
 @given(gpor_cases(weighted=False, kernel=["rbf"], distinct=True, decades=0.7))
 def test_the_bound_is_what_it_says(case):
     K = gram(case)

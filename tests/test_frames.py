@@ -10,6 +10,7 @@ import pytest
 from files import loaded
 from internals import read_features, read_frame, read_labels
 from numpy.testing import assert_array_equal
+from registry import every_method
 from scipy import sparse
 from strategies import raises, sample
 
@@ -72,6 +73,24 @@ def test_a_start_has_the_same_columns_and_a_preprocessor_its_options():
     message = r"got the class TablePreprocessor: pass TablePreprocessor\(\)$"
     with pytest.raises(TypeError, match=message):
         fit_svorim(frame, y, preprocess=TablePreprocessor)
+
+
+@every_method
+def test_labels_come_back_in_the_type_of_the_caller(method):
+    X, y = sample(40, 3)
+    table = pd.DataFrame(X, columns=list("abc"), index=range(100, 140))
+    words = np.array(["low", "mid", "top"])
+    labels = pd.Categorical(words[y], words, ordered=True)
+    told = method(table, labels).predict(table)
+    plain = method(table, words[y], classes=words).predict(table)
+    assert told.index.equals(table.index)
+    assert told.dtype == labels.dtype
+    assert isinstance(plain, np.ndarray)
+    assert_array_equal(told.to_numpy(dtype=str), plain)
+    for values in (np.array([3, 4, 250], np.uint8), 2**60 + np.arange(3)):
+        found = method(X, values[y]).predict(X)
+        assert found.dtype == values.dtype
+        assert_array_equal(words[np.searchsorted(values, found)], plain)
 
 
 def test_an_ordered_categorical_comes_back_from_whatever_predicts():
