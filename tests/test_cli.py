@@ -652,6 +652,7 @@ def test_a_table_of_standard_input(run, told, monkeypatch):
     ("compare words.csv --classes low,high", "line 22, column 'grade': 'mid'"),
     ("compare words.csv --bins 2", "'low' is not a finite number"),
     ("fit data.csv --method npsvor --out no/m", "is in a folder"),
+    (f"{FIT} --set C=1,gamma=2", "--set C=1,gamma=2: put blanks between arguments"),
     ("predict data.csv data.csv", "not an ordinal model file"),
 ])  # fmt: skip
 def test_errors_take_one_line(run, line, message):

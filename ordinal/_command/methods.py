@@ -19,11 +19,14 @@ from .data import dates_of, orders_of
 # An argument and its value in a message, unless they are those of an option or quote
 # what the user wrote
 _ADVICE = re.compile(
-    r"(?<!--set )(?<![-.\w'])(\w+)=(True|False|None|'\w+'|\d[\d.]*|\['[^]]*\])(?!\w)"
+    r"(?<!--set )(?<![-.,\w'])(\w+)=(True|False|None|'\w+'|\d[\d.]*|\['[^]]*\])(?!\w)"
 )
 
 # Columns of the table, which Python calls X
 _OF_X = re.compile(r"(\bcolumns? '[^']*'(?:, '[^']*')*) of X\b")
+
+# A further argument in the value of one
+_AFTER_COMMA = re.compile(r",\s*(\w+)=")
 
 # Advice to leave columns out
 _LEFT_OUT = re.compile(r"as X\.drop\(columns=\[([^]]*)\]\) does")
@@ -83,6 +86,8 @@ def learner_of(name: str, settings: Sequence[str], args: argparse.Namespace) -> 
         given[key] = _value(value)
         if not equals:
             wrong.append(f"--set {shortened(setting)}: expected ARG=VALUE")
+        elif set(_AFTER_COMMA.findall(value)) & {*known}:
+            wrong.append(f"--set {shortened(setting)}: put blanks between arguments")
         elif key in fixed:
             wrong.append(f"--set: {name} stands for {key}={shown(fixed[key])}")
         elif key not in known:
