@@ -61,15 +61,6 @@ def test_terms_dropped_or_added_agree_with_r(model, big):
     assert_allclose(table["p_value"][1:], [8.14740590628e-11, 3.84387090033e-03])
 
 
-def _alone(X, y, kept, **how):
-    """Fit some columns of `noise`, with the nominal and scale effects they have."""
-    nominal, scale = (
-        [kept.index(j) for j in (own,) if j in kept] for own in (how["own"], 1)
-    )
-    options = {"link": "probit", "nominal": nominal, "scale": scale}
-    return fit_pom(X[:, kept], y, **options)
-
-
 def test_terms_are_added_with_their_nominal_and_scale_effects():
     X, y = noise()
     model = fit_pom(X, y, nominal=[0], link="probit", scale=[1], tol=1e-9)
@@ -80,7 +71,8 @@ def test_terms_are_added_with_their_nominal_and_scale_effects():
     for kept, loglik in zip(
         ([2], [0, 2], [1, 2], [2, 3]), table["loglik"], strict=False
     ):
-        alone = _alone(X, y, kept, own=0)
+        nominal, scale = ([kept.index(j)] if j in kept else [] for j in (0, 1))
+        alone = fit_pom(X[:, kept], y, link="probit", nominal=nominal, scale=scale)
         assert loglik == pytest.approx(alone.loglik, abs=1e-7)
 
 

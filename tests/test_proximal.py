@@ -302,12 +302,9 @@ def test_leading_features_are_the_first_columns():
     Z, y = made(CHUNK + 100, m=20)
     losses = svor_losses("svorim", 4, 1.0)
     one = np.ones(len(y), np.float32)
+    forms = LeadingFeatures(CachedFeatures(Z), 7), CachedFeatures(Z[:, :7].copy())
     few, columns = (
-        LocalSums(RowSums(features, y, one, losses, 1, np.float64))
-        for features in (
-            LeadingFeatures(CachedFeatures(Z), 7),
-            CachedFeatures(Z[:, :7].copy()),
-        )
+        LocalSums(RowSums(form, y, one, losses, 1, np.float64)) for form in forms
     )
     w, b = np.linspace(-1, 1, 7), np.array([-1.0, 0.0, 1.0])
     points = [sums.at(w, b, 0.5) for sums in (few, columns)]

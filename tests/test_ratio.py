@@ -65,17 +65,13 @@ def lehmer_table(k):
     return rows[:, :2], rows[:, 3].astype(int), rows[:, 2]
 
 
-def reference_set(name):
-    if name.startswith("table"):
-        return lehmer_table(int(name[5:]))
-    return SETS[name].X, SETS[name].y, SETS[name].weight
-
-
 def test_estimates_agree_with_vglm():
     assert len(REFERENCE) > 120
     for entry in REFERENCE:
-        X, y, weight = reference_set(entry["set"])
-        family, d, T = entry["family"], X.shape[1], int(y.max())
+        name, family = entry["set"], entry["family"]
+        made = lehmer_table(int(name[5:])) if name not in SETS else SETS[name]
+        X, y, weight = made if name not in SETS else (made.X, made.y, made.weight)
+        d, T = X.shape[1], int(y.max())
         model = fit_ratio(
             X,
             y,

@@ -735,13 +735,8 @@ def test_nested_counts_what_was_damaged(tmp_path):
 
 def test_values_that_hold_the_same_in_another_order_are_not_mistaken(tmp_path):
     """Once [[1], 2] had the name of [[1, 2]]."""
-    shapes = [
-        [[1], 2],
-        [[1, 2]],
-        [[1, [2]]],
-        {"a": {"b": 1}, "c": 2},
-        {"a": {"b": 1, "c": 2}},
-    ]
+    shapes = [[[1], 2], [[1, 2]], [[1, [2]]]]
+    shapes += [{"a": {"b": 1}, "c": 2}, {"a": {"b": 1, "c": 2}}]
     for n, shape in enumerate(shapes, 1):
         grid = Grid(label=[0])
         select(fit_constant, X, y, search=grid, cv=2, store=tmp_path, shape=shape)

@@ -37,12 +37,6 @@ XOFM = {"search": TAU, "cv": 3, "rule": "own", "monotone": RISING, "max_iter": 3
 pytestmark = pytest.mark.filterwarnings("ignore::ordinal.exceptions.ConvergenceWarning")
 
 
-def as_polars(frame):
-    columns = frame.astype(object).where(frame.notna(), None).to_dict("list")
-    sizes = pl.Enum(frame["size"].cat.categories.tolist())
-    return pl.DataFrame(columns, schema_overrides={"size": sizes})
-
-
 def by_hand(fit_rows, scoring, splits):
     scores = []
     for train, test in splits:
@@ -84,7 +78,10 @@ def test_columns_travel_to_workers_and_are_known_to_a_store(found, tmp_path):
     kept = {**XOFM, "store": tmp_path, "refit": False}
     select(fit_xofm, FRAME, Y, **kept)
     files = set(tmp_path.iterdir())
-    again = select(fit_xofm, as_polars(FRAME), Y, **kept)
+    columns = FRAME.astype(object).where(FRAME.notna(), None).to_dict("list")
+    sizes = {"size": pl.Enum(FRAME["size"].cat.categories.tolist())}
+    table = pl.DataFrame(columns, schema_overrides=sizes)
+    again = select(fit_xofm, table, Y, **kept)
     assert_array_equal(again.scores, found.scores)
     assert set(tmp_path.iterdir()) == files
     other = FRAME.assign(colour=FRAME["colour"].replace("red", "blue"))

@@ -19,6 +19,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from strategies import raises, sample, slow
+from test_sklearn import QUICK
 
 import ordinal
 import ordinal.sklearn as estimators
@@ -30,11 +31,6 @@ SORTED, CODES = np.sort(WORDS), [1, 2, 0]
 PLACES = np.argsort(WORDS)  # of SORTED among WORDS
 X, Y = sample(60, 3, noise=0.7)
 X_NEW = 1.5 * sample(40, 3, noise=0.7)[0]
-QUICK = {
-    "gpor": {"max_iter": 10},
-    "cnnor": {"n_triplets": 500, "n_compared": 50},
-    "boosting": {"n_rounds": 10},
-}
 
 
 def svorim(classes=None, **options):

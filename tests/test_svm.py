@@ -49,11 +49,6 @@ def problems_of(kind, ranks):
             yield side, {j: k if j > k else following for j in ranks}
 
 
-def next_to(k, ranks):
-    place = ranks.index(k)
-    return ranks[max(place - 1, 0) : place] + ranks[place + 1 : place + 2]
-
-
 def boxes(kind, case, epsilon=0.1):
     """(lo, hi, pn, pp) of the rows in each problem, row by row."""
     y, v, C = case.y, case.weight, case.C
@@ -75,7 +70,9 @@ def boxes(kind, case, epsilon=0.1):
                 c[i] = far[i] * sum(v[rows]) / total
         kept = (v * c)[s != 0].sum()
         for i in np.flatnonzero(s):
-            to = [other[y[i]]] if y[i] in other else next_to(y[i], ranks)
+            place = ranks.index(y[i])
+            beside = ranks[max(place - 1, 0) : place] + ranks[place + 1 : place + 2]
+            to = [other[y[i]]] if y[i] in other else beside
             if other:
                 pairs = [(cost[y[i], k], cost[k, y[i]]) for k in to]
                 c[i] *= np.mean([2 * there / (there + back) for there, back in pairs])

@@ -394,11 +394,6 @@ def test_a_start_knows_zeros_of_either_sign_and_columns_of_csr_rows():
     assert again.convergence.n_iter == 0 < start.convergence.n_iter
 
 
-def small_models():
-    X, y = sample(30, 3)
-    return X, y, fit_svorim(X, y), fit_svorim(X @ X.T, y, **PRECOMPUTED)
-
-
 @pytest.mark.parametrize(("change", "error", "message"), [
     ({"start": "model"}, TypeError, "start must be a SvorModel, got str"),
     ({"start": fit_npsvor([[0.0], [1.0]], [0, 1])}, TypeError,
@@ -412,8 +407,8 @@ def small_models():
      "start and X must both be dense or both be CSR"),
 ])  # fmt: skip
 def test_a_start_of_another_problem_is_refused(change, error, message):
-    X, y, model, _ = small_models()
-    options = {"X": X, "start": model, **change}
+    X, y = sample(30, 3)
+    options = {"X": X, "start": fit_svorim(X, y), **change}
     raises(error, f"^{message}$", fit_svorim, options.pop("X"), y, **options)
 
 
@@ -478,16 +473,6 @@ def test_a_fit_that_needs_far_more_than_max_time_warns_and_goes_on(fit, monkeypa
     assert_array_equal(model.coef, plain.coef)
 
 
-def forecasts(needed, began, max_time):
-    """Warnings of two forecasts for one fit, whose clock is at 2 and 3 seconds."""
-    monitor = Monitor("fit", 1e-3, max_time=max_time)  # which looks at the clock once
-    assert monitor.seconds == 1.0
-    with warnings.catch_warnings(record=True, action="always") as caught:
-        monitor.forecast(steps=100, needed=needed, began=began)
-        monitor.to_tol(1.0).forecast(steps=100, needed=needed, began=began)
-    return len(caught)
-
-
 @pytest.mark.usefixtures("counted_clock")
 @pytest.mark.parametrize(("needed", "began", "max_time", "n_warnings"), [
     (1950, 1.0, 10.0, 1),  # 1 s for 100 steps: 20.5 s, which is beyond 2 max_time
@@ -500,7 +485,13 @@ def forecasts(needed, began, max_time):
 def test_a_forecast_is_the_least_work_by_the_rate_of_the_first_second(
     needed, began, max_time, n_warnings
 ):
-    assert forecasts(needed, began, max_time) == n_warnings
+    """Warnings of two forecasts for one fit, whose clock is at 2 and 3 seconds."""
+    monitor = Monitor("fit", 1e-3, max_time=max_time)  # which looks at the clock once
+    assert monitor.seconds == 1.0
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        monitor.forecast(steps=100, needed=needed, began=began)
+        monitor.to_tol(1.0).forecast(steps=100, needed=needed, began=began)
+    assert len(caught) == n_warnings
 
 
 @pytest.mark.usefixtures("counted_clock")

@@ -1,6 +1,7 @@
 """TLS-SVOR: the loss, its derivatives, optimality, symmetries, the basis, reports."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -97,7 +98,9 @@ def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=psi.penalties.size) / np.sqrt(1 + np.abs(K).max())
     here = psi.at(x, case.u)
-    slow, _ = oracle(case, fit_stub(case, psi))
+    coef = np.zeros(psi.penalties.size - psi.T)
+    zero = SimpleNamespace(thresholds=np.zeros(case.r - 1), coef=coef)
+    slow, _ = oracle(case, zero)
     scale = here.value + np.abs(K).max() ** 2 * case.weight.sum()
     assert_allclose(here.value, slow(x), rtol=1e-12)
     H, size = psi.hessian(here), 1e-5
@@ -139,13 +142,6 @@ def test_sums_over_many_chunks_of_rows_lose_none():
     block = K.T @ (D.sum(axis=1)[:, None] * K) + np.diag(psi.penalties[3:]) / 0.7
     lower = np.tril(H[3:, 3:])
     assert_allclose(lower, np.tril(block), atol=1e-9 * np.abs(block).max())
-
-
-def fit_stub(case, psi):
-    """A model of zeros, where only the shapes count."""
-    thresholds = np.zeros(case.r - 1)
-    coef = np.zeros(psi.penalties.size - psi.T)
-    return type("Stub", (), {"thresholds": thresholds, "coef": coef})
 
 
 @given(tlssvor_cases())
