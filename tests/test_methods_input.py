@@ -131,6 +131,8 @@ def test_attributes_of_other_packages_are_answered_by_ours(name, meant):
     with pytest.raises(AttributeError, match=r"'pvalues'; model.table\(\) has them$"):
         getattr(model, "pvalues")  # noqa: B009
     found = ordinal.select("pom", X40, Y40, search={"l2": [1.0]})
+    said = r"did you mean scoring=\?$"
+    raises(TypeError, said, ordinal.select, "pom", X40, Y40, metric="mae")
     with pytest.raises(AttributeError, match=r"; did you mean model.coef\?$"):
         getattr(found, "coef_")  # noqa: B009
     with pytest.raises(AttributeError, match=r"no attribute 'surprise'$"):

@@ -338,22 +338,29 @@ _OURS = {
     "colsample_bytree": "feature_share",
     "disp": "verbose",
     "endog": "y",
+    "estimators": "methods",
     "exog": "X",
     "feature_fraction": "feature_share",
+    "folds": "cv",
+    "grid": "search",
     "k": "n_factors",
     "labels": "classes",
     "max_leaf_nodes": "n_leaves",
     "max_iterations": "max_iter",
     "maxiter": "max_iter",
+    "metric": "scoring",
+    "metrics": "scoring",
     "min_child_samples": "min_rows",
     "min_data_in_leaf": "min_rows",
     "min_samples_leaf": "min_rows",
+    "models": "methods",
     "n_estimators": "n_rounds",
     "na_action": "missing",
     "newdata": "X",
     "newx": "X",
     "n_iter": "max_iter",
     "n_jobs": "n_threads",
+    "n_splits": "cv",
     "nsim": "n",
     "nthreads": "n_threads",
     "num_boost_round": "n_rounds",
@@ -362,8 +369,10 @@ _OURS = {
     "random_seed": "rng",
     "random_state": "rng",
     "sample_weights": "sample_weight",
+    "scorer": "scoring",
     "seed": "rng",
     "sep": "separator",
+    "space": "search",
     "subsample": "row_share",
     "threads": "n_threads",
     "timeout": "max_time",
@@ -621,16 +630,19 @@ def check_keywords(
     given: Iterable[str],
     known: Iterable[str],
     estimator: type | None = None,
+    outer: Iterable[str] = (),
 ) -> None:
     """Raise TypeError for the first keyword argument that a function does not have.
 
+    `outer` are arguments of the function that passes them on, which may be meant.
     `estimator` is the class of an estimator of which the function is a method: what
     its constructor takes is named as that.
     """
     for name in given:
         if name in known:
             continue
-        remedy = suggestion(name, known) or f"; help({function}) lists those it has"
+        remedy = suggestion(name, [*known, *outer])
+        remedy = remedy or f"; help({function}) lists those it has"
         if estimator is not None and name in signature(estimator).parameters:
             owner = estimator.__name__
             remedy = f": it is a parameter of the estimator, {owner}({name}=...)"

@@ -88,7 +88,9 @@ class Explanation(Immutable):
         return f"{self.table()!r}\n{self.unit}, by {self.method}"
 
     def _repr_html_(self) -> str:
-        return self.table()._repr_html_() + html_notes([f"{self.unit}, {self.method}"])
+        return self.table()._repr_html_() + html_notes(
+            [f"{self.unit}, by {self.method}"]
+        )
 
 
 def linear_terms(

@@ -75,6 +75,7 @@ _ATTRIBUTES = {
     "effects": "marginal_effects",
     "edf": "dof",
     "evaluate": "score",
+    "feature_importance": "explain",
     "feature_importances": "explain",
     "feature_names_in": "feature_names",
     "fixef": "coef",
@@ -85,7 +86,9 @@ _ATTRIBUTES = {
     "n_features_in": "n_features",
     "params": "coef",
     "resid": "residuals",
+    "save_model": "save",
     "se": "standard_errors",
+    "shap_values": "contributions",
     "std_errors": "standard_errors",
     "support_vectors": "support",
     "stderr": "standard_errors",
@@ -133,8 +136,12 @@ _IN_WORDS = {
         ("fit", "get_params", "set_params"),
         ("predict", "fits are functions; ordinal.sklearn has estimators"),
     ),
-    "contributions": ("explain", "explain(X) has them"),
-    "cv_results": ("best_score", "table() has them"),
+    **dict.fromkeys(
+        ("contributions", "shap_values"), ("explain", "explain(X) has them")
+    ),
+    **dict.fromkeys(
+        ("cv_results", "results", "trials"), ("best_score", "table() has them")
+    ),
     "df_residual": ("dof", "dof counts parameters, ordinal.inference.glance rows"),
     "n_iter": ("convergence", "it is model.convergence.n_iter"),
     "predict_log_proba": ("predict_proba", "it is np.log(predict_proba(X))"),

@@ -250,7 +250,7 @@ class Work:
             )
         if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
             called = getattr(self.fit, "__name__", shown(self.fit))
-            check_keywords(called, names, known)
+            check_keywords(called, names, known, outer=("cv", "scoring", "search"))
 
     def pickled(self) -> bytes:
         """Pickle the work for another process; TypeError if that is impossible."""
