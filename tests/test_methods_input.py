@@ -188,6 +188,7 @@ def test_a_level_of_verbosity_is_a_flag(capsys):
     (ordinal.fit_boosting, "eta", r": it is learning_rate="),
     (ordinal.fit_svorim, "iter", r": it is max_iter="),
     (ordinal.fit_svorim, "lambda1", r"; help\(fit_svorim\) lists those it has"),
+    (ordinal.metrics.mae, "classes", ": it is labels="),
     (ordinal.fit_pom, "method", ": .*is link=.*"),
     (ordinal.fit_pom, "formula", ": .* the first argument, before its data frame"),
     (ordinal.fit_pom, "subset", r": .*table\[rows\]"),
@@ -198,12 +199,14 @@ def test_symbols_of_papers_and_names_of_packages_are_answered(fit, symbol, answe
     said = rf"got an unexpected keyword argument '{symbol}'{answer}$"
     raises(TypeError, said, fit, X40, Y40, **{symbol: 1})
     glossary = Path(__file__).parents[1] / "docs/glossary.md"
-    if fit not in (ordinal.fit_pom, ordinal.fit_pom_path):  # symbols of papers
+    others = ordinal.fit_pom, ordinal.fit_pom_path, ordinal.metrics.mae
+    if fit not in others:  # symbols of papers
         assert symbol in glossary.read_text().split("## Symbols of the papers")[1]
 
 
 def test_every_hint_names_what_exists():
     modules = ordinal, ordinal.companions, inference, ordinal.model_selection
+    modules += (ordinal.metrics,)
     functions = [f for m in modules for f in map(partial(getattr, m), dir(m))]
     functions += [*vars(ordinal.models.ClmmModel).values(), ordinal.plot.search]
     known = {

@@ -97,7 +97,7 @@ def test_folders_sockets_and_free_names_in_no_folder_are_refused(folder):
         for name, kind, reason in [
             ("there", IsADirectoryError, "is a folder"),
             ("socket", OSError, "is a socket"),
-            ("no/name", FileNotFoundError, "is in a folder that does not exist"),
+            ("no/name", FileNotFoundError, "The folder of this file does not exist"),
             ("file/name", NotADirectoryError, "Not a directory"),
         ]:
             for attempt in (MODEL.save, check_target):

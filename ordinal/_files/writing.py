@@ -119,7 +119,7 @@ def _target(path: Any) -> tuple[Path, bool]:
         if not target.parent.is_dir():
             raise FileNotFoundError(
                 errno.ENOENT,
-                "is in a folder that does not exist: create it first",
+                "The folder of this file does not exist and must be created first",
                 str(path),
             ) from None
         return target, False

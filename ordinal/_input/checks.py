@@ -435,6 +435,7 @@ _SYMBOLS = {
         "ratio": "alpha of glmnet and ordinalNet is ratio=, the share of l1",
         "level": "alpha of statsmodels is 1 - level: pass level=",
     },
+    "classes": {"labels": "it is labels="},
     "condVar": {"group": "the table always has standard errors"},
     "contrasts": {
         "reference": "a category is compared with the first one or that of reference="
