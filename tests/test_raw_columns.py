@@ -115,25 +115,18 @@ def test_paths_are_those_of_scaled_columns():
     assert table.models[0].predictor.column_names[:2] == ("age", "age is missing")
 
 
-def doors(tmp_path):
+def test_every_door_leads_to_the_same_model(tmp_path):
     how = {"preprocess": HOW}
-    model = ordinal.fit_pom(GAPS, Y, **how, l2=0.01)
-    model.save(tmp_path / "m.npz")
-    return {
-        "function": model,
+    first = ordinal.fit_pom(GAPS, Y, **how, l2=0.01)
+    first.save(tmp_path / "m.npz")
+    methods = {"p": partial(ordinal.fit_pom, l2=0.01)}
+    every = {
         "file": ordinal.load(tmp_path / "m.npz"),
         "search": select("pom", GAPS, Y, search={"l2": [0.01]}, cv=2, **how).model,
         "default": select("pom", GAPS, Y, search={"l2": [0.01]}, cv=2).model,
         "class method": PreprocessedModel.fit(ordinal.fit_pom, GAPS, Y, l2=0.01),
-        "comparison": ordinal.compare(
-            GAPS, Y, methods={"p": partial(ordinal.fit_pom, l2=0.01)}, cv=2
-        ).best,
+        "comparison": ordinal.compare(GAPS, Y, methods=methods, cv=2).best,
     }
-
-
-def test_every_door_leads_to_the_same_model(tmp_path):
-    every = doors(tmp_path)
-    first = every["function"]
     for name, model in every.items():
         assert type(model) is ordinal.models.PomModel, name
         assert model.coef_names == first.coef_names, name

@@ -138,11 +138,6 @@ def test_refit_is_the_fit_of_all_rows_on_raw_features():
     raises(ValueError, "refit=False", none.predict, X)
 
 
-def test_sparse_rows_are_not_standardised():
-    Z = csr_matrix(np.abs(X))
-    raises(TypeError, "standardize=False", select, fit_svorim, Z, y, search=GRID)
-
-
 def test_labels_weights_and_probabilities():
     words = np.array(["a", "low", "mid", "high"])[y]
     classes = ["a", "low", "mid", "high"]
@@ -979,6 +974,7 @@ def test_bad_arguments_of_nested(options, error, message):
     ({"scoring": 3}, TypeError, "name or a callable"),
     ({"scoring": ("mae", "mae")}, ValueError, "different metrics"),
     ({"scoring": "mae", "greater_is_better": True}, ValueError, "contradicts"),
+    ({"X": csr_matrix(np.abs(X))}, TypeError, "standardize=False"),
     ({"cv": 1}, ValueError, "cv must be 2 to the number of rows"),
     ({"cv": []}, ValueError, "cv must hold at least one split"),
     ({"cv": 2.5}, TypeError, "cv must be a number, splits .* got 2.5"),
