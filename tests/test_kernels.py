@@ -1,6 +1,7 @@
 """Kernel values against their formulas, at every level of vector code."""
 
 import os
+import re
 import subprocess
 import sys
 from functools import partial
@@ -318,6 +319,14 @@ def test_an_unknown_level_is_refused(tmp_path):
     assert "baseline, got 'quantum'" in out.stderr
 
 
+@pytest.mark.parametrize("kernel", [*KERNELS, kernels.ARD([1.0, 2.0])])
+@pytest.mark.parametrize("A", [[[1.0, np.nan]], [1.0, 2.0], [["a", "b"]]])
+def test_the_diagonal_refuses_the_rows_that_the_values_refuse(kernel, A):
+    with pytest.raises((TypeError, ValueError)) as refused:
+        kernel(A, A)
+    raises(refused.type, re.escape(str(refused.value)), kernel.diagonal, A)
+
+
 @pytest.mark.parametrize("kernel", [kernels.ARD, kernels.LinearARD])
 def test_relevances_are_checked(kernel):
     for bad in (1.0, [], [[1.0]]):
@@ -330,6 +339,7 @@ def test_relevances_are_checked(kernel):
         shape = "do not have the 2 features of gamma|^X must be 2-dimensional"
         raises(ValueError, shape, made, A, np.ones((3, 2)))
         raises(ValueError, shape, made, np.ones((3, 2)), A)
+        raises(ValueError, shape, made.diagonal, A)
     rows = CSR.from_any(sparse.csr_array(np.ones((3, 2))))
     with pytest.raises(TypeError, match=r"^the ARD kernels need dense rows, got"):
         made(rows, np.ones((3, 2)))

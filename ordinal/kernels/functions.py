@@ -123,7 +123,8 @@ class KernelFunction(Immutable):
         return self, A, B
 
     def diagonal(self, X: Any) -> np.ndarray:
-        """Return k(x, x) of every row of X, (n,)."""
+        """Return k(x, x) of every row of X, (n,), or raise an error for bad rows."""
+        X = _rows(X, self.takes_missing)
         if is_sparse(X) and not self.takes_csr:
             raise TypeError(NOT_CSR)
         out = np.empty(len(X))
@@ -214,7 +215,7 @@ class Linear(KernelFunction):
         return _finite(lambda: inner_products(_rows(A), _rows(B)))
 
     def diagonal(self, X: Any) -> np.ndarray:
-        return squared_norms(X)
+        return squared_norms(_rows(X))
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,10 +262,8 @@ class Polynomial(KernelFunction):
         return _finite(values)
 
     def diagonal(self, X: Any) -> np.ndarray:
-        with np.errstate(over="ignore"):  # seen by the check of the caller
-            return np.asarray(
-                (self.gamma * squared_norms(X) + self.coef0) ** self.degree
-            )
+        norms = squared_norms(_rows(X))
+        return _finite(lambda: (self.gamma * norms + self.coef0) ** self.degree)
 
 
 class Radial(KernelFunction):
@@ -284,7 +283,7 @@ class Radial(KernelFunction):
         return out
 
     def diagonal(self, X: Any) -> np.ndarray:
-        return np.ones(len(X))
+        return np.ones(len(_rows(X)))
 
     def slopes(self, A: Any, B: Any, K: np.ndarray, G: np.ndarray) -> np.ndarray:
         out = np.zeros(1)
@@ -476,6 +475,10 @@ class PerFeature(KernelFunction):
         kernel, A, B = self.on_plain_rows(A, B)
         return kernel(A, B)
 
+    def diagonal(self, X: Any) -> np.ndarray:
+        kernel, X, _ = self.on_plain_rows(X, X)
+        return kernel.diagonal(X)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ARD(PerFeature):
@@ -507,9 +510,6 @@ class ARD(PerFeature):
 
     def _plain(self) -> KernelFunction:
         return RBF(1.0)
-
-    def diagonal(self, X: Any) -> np.ndarray:
-        return np.ones(len(X))
 
     def slopes(self, A: Any, B: Any, K: np.ndarray, G: np.ndarray) -> np.ndarray:
         out = np.zeros(self.gamma.size)
@@ -599,7 +599,7 @@ class Pearson(KernelFunction):
         return Linear(), of_A, of_A if B is A else z_scores(B)
 
     def diagonal(self, X: Any) -> np.ndarray:
-        return squared_norms(z_scores(X))
+        return squared_norms(z_scores(_rows(X, True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -616,7 +616,9 @@ class Precomputed(KernelFunction):
         )
 
     def diagonal(self, X: Any) -> np.ndarray:
-        return np.asarray(np.diagonal(X).copy())
+        K: Any = _rows(X)
+        _check_square(K)
+        return np.asarray(np.diagonal(K).copy())
 
     def tile(
         self, A: Any, B: Any, rows: Index, columns: Index, most: float
@@ -738,14 +740,19 @@ def check_values(K: np.ndarray, most: float = LARGEST) -> None:
         )
 
 
-def check_precomputed(K: Any) -> None:
-    """Raise ValueError or TypeError unless K is dense, square and symmetric."""
+def _check_square(K: Any) -> None:
+    """Raise ValueError or TypeError unless K is dense and square."""
     if is_sparse(K):
         raise TypeError("X must be a dense matrix with kernel='precomputed'")
     if K.shape[0] != K.shape[1]:
         raise ValueError(
             f"X must be square with kernel='precomputed', got shape {K.shape}"
         )
+
+
+def check_precomputed(K: Any) -> None:
+    """Raise ValueError or TypeError unless K is dense, square and symmetric."""
+    _check_square(K)
     scale = float(max(np.abs(K[rows]).max() for rows in strips(len(K))))
     if scale > LARGEST:
         raise ValueError(
