@@ -93,6 +93,7 @@ REFUSED = [
       for column, error, message in (
         (["31/01/2024"] * 200, ValueError, "'31/01/2024', which is not written as 202"),
         (np.arange(200.0), TypeError, "must hold dates, got 0 in row 0: pandas.to_da"),
+        (np.full(200, 2**63 - 1, "M8[s]"), ValueError, "hold dates within 1e.13 days"),
         (pd.to_timedelta([3] * 200, "D"), TypeError, "got .*; convert times to num"))
       for fit in (DATES.fit, DATES.fit(X).transform)),
     *((partial(TablePreprocessor, dates=dates), ValueError, message)
