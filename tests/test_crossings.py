@@ -396,12 +396,14 @@ def test_predictions_do_not_depend_on_units(method, column, seed):
     other = frame.assign(**{column: 1000 * frame[column] + 5})
     folded = "probability" in signature(METHODS[method].fit).parameters
     options = {"probability": True} if folded else {}
-    models = [(fit(method, X, y, **options), X) for X in (frame, other)]
-    one, two = (predicted(*known) for known in models)
-    assert np.mean(one == two) >= 0.95
+    tables = (frame, other, frame[frame.columns[::-1]])[: 2 + folded]
+    models = [(fit(method, X, y, **options), X) for X in tables]
+    one, *others = (predicted(*known) for known in models)
+    assert all(np.mean(one == two) >= 0.95 for two in others)
     if folded:
-        one, two = (model.predict_proba(X) for model, X in models)
-        assert_allclose(one, two, atol=1e-3)
+        one, *others = (model.predict_proba(X) for model, X in models)
+        for two in others:
+            assert_allclose(one, two, atol=1e-3)
 
 
 PENALTIES = {"none": {}, "l2": {"l2": 2.0}, "l1": {"l1": 0.01}}

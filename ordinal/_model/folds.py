@@ -116,7 +116,8 @@ def fold_shares(
 
     The shares are 0 for rows that are only trained on. Weights count observations: a
     row of weight 2 is two rows, which may be in two folds. The folds depend on `rng`
-    and on the contents of the rows, not on their order or the units of columns: rows of
+    and on the contents of the rows, not on their order or the units of columns, nor on
+    the order of columns unless these are distributed alike within the ranks: rows of
     one rank are assigned in the order of a hash of the places of their features within
     the ranges of the columns (of their number if K is precomputed).
     Identical rows form one heap of weight, which is divided into as many equal units as
@@ -146,7 +147,8 @@ def dealt_shares(
     X = np.arange(1.0, 1 + problem.n_samples)[:, None] if by_number else problem.X
     seed = int(rng.integers(2**63))
     content = content_hash(X, seed)
-    place = content if by_number else place_hash(X, problem.sample_weight, seed)
+    of_rows = problem.rank, problem.sample_weight, seed
+    place = content if by_number else place_hash(X, *of_rows)
     share, dealt = np.zeros((problem.n_samples, N_FOLDS)), 0
     for k in np.flatnonzero(problem.present):
         rows = np.flatnonzero((problem.rank == k) & (problem.sample_weight > 0))

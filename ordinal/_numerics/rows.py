@@ -199,7 +199,10 @@ def z_scores(A: Any) -> np.ndarray:
 
 
 def content_hash(
-    X: Matrix, seed: int = 0, seen: Callable[..., np.ndarray] | None = None
+    X: Matrix,
+    seed: int = 0,
+    seen: Callable[..., np.ndarray] | None = None,
+    number: Callable[[np.ndarray], np.ndarray] | None = None,
 ) -> np.ndarray:
     """Return a hash of the content of each row, (n,) uint64.
 
@@ -207,14 +210,16 @@ def content_hash(
     with a probability of 2^-64. The hash is a sum modulo 2^64: a number that depends on
     the seed, and one for each entry other than 0, which depends on its value, its
     column and the seed. Sums of integers have no rounding, so the order of the entries
-    does not matter. `seen(x, column)`, if given, stands for the values x of dense rows.
+    does not matter. `seen(x, column)`, if given, stands for the values x of dense rows,
+    and `number(column)` for the numbers of columns.
     """
     d = X.shape[1]
     start = _mixed(np.array([seed + 1], dtype=np.uint64))
     # A key per column, so that swapping two entries changes the sum; of sparse rows per
     # entry, because they may have so many columns that a vector of them has no room.
     column = X.indices if isinstance(X, CSR) else np.arange(d)
-    key = _mixed(start + column.astype(np.uint64))
+    numbers = column if number is None else number(column)
+    key = _mixed(start + numbers.astype(np.uint64))
     out = np.empty(len(X), dtype=np.uint64)
     # Some 10^5 entries at a time, which stay in the cache. A sparse row may have so
     # many columns that a slice would be a single row.
@@ -235,13 +240,17 @@ def content_hash(
     return start + out
 
 
-def place_hash(X: Matrix, weight: np.ndarray, seed: int = 0) -> np.ndarray:
+def place_hash(
+    X: Matrix, rank: np.ndarray, weight: np.ndarray, seed: int = 0
+) -> np.ndarray:
     """Return a hash of the places of a row's entries in their columns, (n,) uint64.
 
     The place is one of 2^16 steps from the least to the largest value of the column in
     rows of positive weight. Multiplying a column by a positive number, or shifting it,
     moves no entry to another step, unless it is within rounding errors of an edge.
-    Equal rows have equal hashes, whether dense or CSR; so have some others.
+    Equal rows have equal hashes, whether dense or CSR; so have some others. The order
+    of the columns matters only for those whose places are distributed alike within the
+    ranks.
     """
     a: Any = X
     used: Any = X if (weight > 0).all() else take(X, weight > 0)
@@ -259,16 +268,62 @@ def place_hash(X: Matrix, weight: np.ndarray, seed: int = 0) -> np.ndarray:
             share = (x / 2 - low[at] / 2) / span[at]
             return np.asarray(np.floor(share * _STEPS + _EDGE))
 
-    if not is_sparse(X):
-        return content_hash(X, seed, place)
-    # The hash of a row of zeros, changed by the entries that are stored.
     of_zeros = place(np.zeros(1), held)
+    numbers = _column_numbers(X, rank, weight, held, of_zeros, place)
+
+    def number(column: np.ndarray) -> np.ndarray:
+        return np.asarray(numbers[np.searchsorted(held, column)])
+
+    if not is_sparse(X):
+        return content_hash(X, seed, place, number)
+    # The hash of a row of zeros, changed by the entries that are stored.
     empty = CSR(of_zeros, held, np.array([0, held.size]), (1, a.shape[1]))
     stored, absent = (
-        content_hash(replace(a, data=data), seed)
+        content_hash(replace(a, data=data), seed, number=number)
         for data in (place(a.data, a.indices), place(np.zeros(1), a.indices))
     )
-    return np.asarray(content_hash(empty, seed) + stored - absent)
+    return np.asarray(content_hash(empty, seed, number=number) + stored - absent)
+
+
+def _column_numbers(
+    X: Matrix,
+    rank: np.ndarray,
+    weight: np.ndarray,
+    held: np.ndarray,
+    of_zeros: np.ndarray,
+    place: Callable[[np.ndarray, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Return a number for each held column that does not depend on its position.
+
+    It is the mean of a random function of the places and ranks, rounded to 2^-24, in
+    the high bits. The low bits count columns with an equal mean from left to right.
+    """
+    a: Any = X
+    key = _mixed(rank.astype(np.uint64) + np.uint64(1))
+    total = np.zeros(held.size)
+
+    def random(places: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        bits = np.where(np.isnan(places), np.nan, places).view(np.uint64)
+        return (_mixed(bits ^ keys) >> np.uint64(11)) * 2.0**-53
+
+    if is_sparse(X):
+        for k, of_rank in zip(*np.unique(key, return_index=True), strict=True):
+            own = weight[rank == rank[of_rank]].sum()
+            total += own * random(of_zeros, k)
+        row = np.repeat(np.arange(len(a)), np.diff(a.indptr))
+        more = random(place(a.data, a.indices), key[row])
+        more -= random(place(np.zeros(1), a.indices), key[row])
+        at = np.searchsorted(held, a.indices)
+        total += np.bincount(at, weight[row] * more, held.size)
+    else:
+        for rows in cancellable_slices(len(a), 10**4 * held.size):
+            total += weight[rows] @ random(place(a[rows], held), key[rows, None])
+    mean = np.floor(total / weight.sum() * 2**24 + _EDGE).astype(np.uint64)
+    order = np.argsort(mean, kind="stable")
+    first = np.searchsorted(mean[order], mean[order])
+    count = np.empty(held.size, np.uint64)
+    count[order] = np.arange(held.size) - first
+    return np.asarray((mean << np.uint64(32)) + count)
 
 
 def _mixed(z: np.ndarray) -> np.ndarray:
