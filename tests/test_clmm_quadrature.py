@@ -439,3 +439,17 @@ def test_a_fit_whose_divergence_is_not_looked_at_in_time_has_not_converged(up_af
     with pytest.warns(ConvergenceWarning, match="max_time"):
         model = ordinal.fit_clmm(X, y, **given)
     assert model.convergence.status is Status.MAX_TIME
+
+
+@pytest.mark.slow("deviations of a hundred take many steps")
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_fits_whose_gradients_overflow_end_or_say_so():
+    def fit(seed):
+        rng, g = np.random.default_rng(seed), np.repeat(np.arange(15), 12)
+        u, x = 80 * rng.normal(size=15), rng.normal(size=180)
+        score = u[g] + 80 * x + np.log(-np.log(rng.random(180)))
+        y = np.digitize(score, [-80, 80])
+        return ordinal.fit_clmm(x[:, None], y, groups={"g": g}, link="cloglog")
+
+    assert fit(5).convergence.status is Status.UNBOUNDED
+    raises(ValueError, "link='cloglog' overflows .*: pass another link", fit, 1)

@@ -165,7 +165,7 @@ def diverging(
             )
             others.free = search.free.copy()
             others.free[index] = False
-            if not math.isfinite(own.value_and_gradient(there)[0]):
+            if not _is_finite(own, there):
                 continue  # the optimum of an approximation that has no accurate value
             there = others.minimum(there)
             value, twice = others.value, there.copy()
@@ -176,7 +176,7 @@ def diverging(
             twice[: p - loss.design.scale.size] *= 2.0
             twice[index] *= 2.0
             others.n_iter = 0
-            if not math.isfinite(own.value_and_gradient(twice)[0]):
+            if not _is_finite(own, twice):
                 continue
             others.minimum(twice)
             # Twice the deviation may be short of its optimum, which is higher still.
@@ -186,6 +186,12 @@ def diverging(
                 search.status = others.status
                 return None
     return None
+
+
+def _is_finite(loss: MixedLikelihood, x: np.ndarray) -> bool:
+    """Return whether a search may begin at x: cloglog and loglog overflow far out."""
+    value, gradient = loss.value_and_gradient(x)
+    return math.isfinite(value) and bool(np.isfinite(gradient).all())
 
 
 def final_value(

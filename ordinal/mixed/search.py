@@ -117,16 +117,24 @@ class VarianceSearch:
         out = x.copy()
         while True:
             left = max(self.max_iter - self.n_iter, 0)
-            with self.monitor.limited():
-                found = lbfgs.minimize(
-                    function,
-                    v,
-                    tol=_COARSE,
-                    max_iter=min(left, _PAUSE),
-                    monitor=self.monitor.to_tol(_COARSE).after(self.n_iter),
-                    max_step=20.0,
-                    curvature=pairs,
-                )
+            try:
+                with self.monitor.limited():
+                    found = lbfgs.minimize(
+                        function,
+                        v,
+                        tol=_COARSE,
+                        max_iter=min(left, _PAUSE),
+                        monitor=self.monitor.to_tol(_COARSE).after(self.n_iter),
+                        max_step=20.0,
+                        curvature=pairs,
+                    )
+            except lbfgs.NotFiniteError:
+                raise ValueError(
+                    f"fit_clmm: the likelihood with link={self.loss.link!r} overflows "
+                    "at standard deviations of the random effects as large as those "
+                    "of this table: pass another link, such as 'probit', or leave "
+                    "effects of groups with rows of one rank out"
+                ) from None
             v = found.x
             self.n_iter += found.n_iter
             self.status, self.value = found.status, found.value
