@@ -177,10 +177,8 @@ def test_figures_show_the_residuals():
     x, y = ax.lines[1].get_data()
     assert_allclose(x, MADE.X @ model.coef)
     assert_allclose(y, model.residuals())
-    assert (ax.get_xlabel(), ax.get_ylabel()) == (
-        "fitted value",
-        "probability residual",
-    )
+    labels = ax.get_xlabel(), ax.get_ylabel()
+    assert labels == ("fitted value", "probability residual")
     ax = plot.residuals(model, "x1", kind="score", partial=True)
     x, y = ax.lines[1].get_data()
     effect = model.coef[0] * (MADE.X[:, 0] - MADE.X[:, 0].mean())

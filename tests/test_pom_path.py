@@ -133,20 +133,15 @@ def test_points_obey_the_optimality_conditions(
             link, X, y, model.thresholds, model.coef, **data
         )
         assert -model.statistics.n_obs * value == pytest.approx(model.loglik, rel=1e-9)
-        beta = model.coef
-        penalty = (
-            model.statistics.l1 * np.abs(beta).sum()
-            + 0.5 * model.statistics.l2 * beta @ beta
-        )
+        beta, l1, l2 = model.coef, model.statistics.l1, model.statistics.l2
+        penalty = l1 * np.abs(beta).sum() + 0.5 * l2 * beta @ beta
         assert c.primal == pytest.approx(value + penalty, rel=1e-9)
         assert_allclose(by_theta, 0, atol=1e-7)
         # a step of coordinate j alone gains s^2 / (2 h), and no more than the gap
-        slope, on = by_beta + model.statistics.l2 * beta, beta != 0
-        excess = np.maximum(np.abs(slope) - model.statistics.l1, 0)
-        excess[on] = np.abs(slope + model.statistics.l1 * np.sign(beta))[on]
-        room = np.sqrt(
-            4 * np.maximum(c.gap, 1e-14) * ((X**2).max(axis=0) + model.statistics.l2)
-        )
+        slope, on = by_beta + l2 * beta, beta != 0
+        excess = np.maximum(np.abs(slope) - l1, 0)
+        excess[on] = np.abs(slope + l1 * np.sign(beta))[on]
+        room = np.sqrt(4 * np.maximum(c.gap, 1e-14) * ((X**2).max(axis=0) + l2))
         assert (excess <= room + 1e-9).all()
 
 

@@ -72,15 +72,10 @@ def test_estimates_agree_with_vglm():
         made = lehmer_table(int(name[5:])) if name not in SETS else SETS[name]
         X, y, weight = made if name not in SETS else (made.X, made.y, made.weight)
         d, T = X.shape[1], int(y.max())
-        model = fit_ratio(
-            X,
-            y,
-            sample_weight=weight,
-            family=family if family in FAMILIES else "stopping",
-            link=LINK.get(family, "logit"),
-            nominal=[] if entry["parallel"] else range(d),
-            tol=1e-9,
-        )
+        own = family if family in FAMILIES else "stopping"
+        how = {"family": own, "link": LINK.get(family, "logit"), "tol": 1e-9}
+        nominal = [] if entry["parallel"] else range(d)
+        model = fit_ratio(X, y, sample_weight=weight, nominal=nominal, **how)
         slopes = model.coef if entry["parallel"] else model.nominal_coef.T.ravel()
         sign = -1 if family in ("adjacent", "continuation") else 1
         ours = sign * np.concatenate([model.thresholds, -slopes])

@@ -107,10 +107,8 @@ def test_paths_are_those_of_scaled_columns():
     assert_allclose(path.lambdas, scaled.lambdas, rtol=1e-9)
     for ours, theirs in zip(path.models, scaled.models, strict=True):
         assert_allclose(ours.coef * s.scale, theirs.coef, atol=1e-5)
-        assert_allclose(
-            (ours.statistics.l1, ours.statistics.l2),
-            (theirs.statistics.l1, theirs.statistics.l2),
-        )
+        a, b = ours.statistics, theirs.statistics
+        assert_allclose((a.l1, a.l2), (b.l1, b.l2))
     table = ordinal.fit_pom_path(GAPS, Y, preprocess=HOW, n_lambdas=3)
     assert table.models[0].predictor.column_names[:2] == ("age", "age is missing")
 

@@ -21,7 +21,6 @@ from oracles import (
     svor_terms,
 )
 from scipy import sparse
-from sklearn.svm import LinearSVC
 from strategies import (
     SVOR_METHODS,
     SvorCase,
@@ -185,29 +184,6 @@ def test_convex_costs_order_the_thresholds_to_the_last_bit(case, early):
     b = model.thresholds
     assert np.all(b[1:] >= b[:-1])
     assert model.disorder == ()
-
-
-@pytest.mark.parametrize("r", [2, 4])
-@pytest.mark.parametrize("C", [0.013, 1.0])
-def test_redsvm_is_the_reduction_to_one_svm_on_pairs(r, C):
-    """Li and Lin: the pairs (x_i, -e_j), weighted, and no intercept."""
-    X, y = sample(40, r, noise=1.0)
-    weight = np.random.default_rng(3).uniform(0.5, 2.0, 40)
-    cost = [[0, 1, 3, 9], [2, 0, 1, 2], [5, 2, 0, 2], [4, 2, 1, 0]]
-    cost = np.array(cost)[:r, :r]
-    rows, sign, width = [], [], []
-    for x, k, v in zip(X, y, weight, strict=True):
-        for j in range(r - 1):
-            rows.append(np.append(x, -np.eye(r - 1)[j]))
-            sign.append(1 if k > j else -1)
-            width.append(v * abs(cost[k, j + 1] - cost[k, j]))
-    svc = LinearSVC(C=C, loss="hinge", fit_intercept=False, tol=1e-9, max_iter=10**6)
-    w = svc.fit(rows, sign, sample_weight=width).coef_[0]
-    model = fit_redsvm(
-        X, y, C=C, kernel="linear", cost=cost, sample_weight=weight, tol=1e-8
-    )
-    assert_allclose(model.coef @ model.support, w[:3], atol=1e-5)
-    assert_allclose(model.thresholds, w[3:], atol=1e-5)
 
 
 GRADING = """
