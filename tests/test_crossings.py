@@ -396,7 +396,9 @@ def test_predictions_do_not_depend_on_units(method, column, seed):
     other = frame.assign(**{column: 1000 * frame[column] + 5})
     folded = "probability" in signature(METHODS[method].fit).parameters
     options = {"probability": True} if folded else {}
-    tables = (frame, other, frame[frame.columns[::-1]])[: 2 + folded]
+    tables = [frame, other]
+    if folded and method != "elmor":  # whose units are drawn by column
+        tables.append(frame[frame.columns[::-1]])
     models = [(fit(method, X, y, **options), X) for X in tables]
     one, *others = (predicted(*known) for known in models)
     assert all(np.mean(one == two) >= 0.95 for two in others)

@@ -164,14 +164,21 @@ class Standardizer(ColumnPreprocessor):
         given = X
         X = read_dense(X, self.mean.size, feature_names=self.feature_names, empty=True)
         warn_of_unnamed(given, self.feature_names)
-        Z = standardize(X, self.mean, self.scale)
-        if not np.isfinite(Z).all():
-            row, column = np.argwhere(~np.isfinite(Z))[0]
-            raise ValueError(
-                f"X[{row}, {column}] = {X[row, column]} overflows: the column has mean "
-                f"{self.mean[column]} and deviation {self.scale[column]}"
-            )
-        return Z
+        return self._standardized(X, np.empty(X.shape))
+
+    def _standardized(self, X: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Return X standardised in `out`, which may be X; errors as in `transform`."""
+        for rows in strips(len(X), CHUNK):
+            Z = standardize(X[rows], self.mean, self.scale)
+            if not np.isfinite(Z).all():
+                row, column = np.argwhere(~np.isfinite(Z))[0]
+                raise ValueError(
+                    f"X[{rows.start + row}, {column}] = {X[rows][row, column]} "
+                    f"overflows: the column has mean {self.mean[column]} and deviation "
+                    f"{self.scale[column]}"
+                )
+            out[rows] = Z
+        return out
 
 
 def units(scale: np.ndarray) -> np.ndarray:

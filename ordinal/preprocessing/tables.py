@@ -356,7 +356,8 @@ class TableCoding(Preprocessor):
             If a numeric column holds values that are not numbers, or if X is sparse.
         """
         Z = self.coding.transform(X)
-        return Z if self.standardizer is None else self.standardizer.transform(Z)
+        # In place, because a second copy of many rows takes the memory of the first.
+        return Z if self.standardizer is None else self.standardizer._standardized(Z, Z)
 
     def _check(self) -> None:
         if not self.n_features:
