@@ -191,6 +191,8 @@ def test_figures_show_the_residuals():
     with pytest.raises(ValueError, match="partial must be numeric features with a"):
         plot.residuals(model, partial=True)
     raises(TypeError, "model must be a PomModel", plot.residuals, "x")
+    raises(TypeError, "along must be the name of a feature", plot.residuals, model, x)
+    assert "e+299" in model.report(1e299 * MADE.X, MADE.y)  # beyond every date
     x = np.random.default_rng(0).uniform(size=50)
     grid, line = smooth(x, 3 * x - 1, np.ones(50))
     assert_allclose(line, 3 * grid - 1)

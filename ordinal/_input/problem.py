@@ -23,7 +23,7 @@ from .labels import (
     sample_weights,
     total_weights,
 )
-from .sparse import CSR, is_sparse
+from .sparse import CSR, column_range, is_sparse
 
 _HALF = np.finfo(np.float64).max / 2
 
@@ -208,11 +208,7 @@ class Problem:
         values = X.data if is_sparse(X) else X
         if values.min(initial=0.0) > -_HALF and values.max(initial=0.0) < _HALF:
             return  # NaN is reported elsewhere
-        if is_sparse(X):
-            low, high = X.column_range()
-        else:
-            low, high = np.fmin.reduce(X), np.fmax.reduce(X)
-        check_spans(low, high, self.shown_names)
+        check_spans(*column_range(X), self.shown_names)
 
     def close(self) -> None:
         """End the present pass, if rows are read again at every pass."""

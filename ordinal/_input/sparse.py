@@ -13,6 +13,17 @@ from .checks import shown
 from .immutable import Immutable
 
 
+def column_range(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and largest values of the columns of dense or sparse X, (d,).
+
+    NaN is missing; a dense X has rows.
+    """
+    if is_sparse(X):
+        low, high = X.column_range()
+        return low, high
+    return np.fmin.reduce(X), np.fmax.reduce(X)
+
+
 def is_sparse(X: Any) -> bool:
     """Return whether X is a sparse matrix: it has the parts of a CSR, or `tocsr`."""
     if isinstance(X, np.ndarray):  # the usual case, at once

@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 
 from .._input.frame import Frame
-from .._input.sparse import CSR, is_sparse
+from .._input.sparse import CSR, column_range, is_sparse
 from .._input.types import Index, Matrix
 from .._solvers import _kernel_values, _sparse_products
 from .._watch.blas import OneThread
@@ -255,10 +255,7 @@ def place_hash(
     a: Any = X
     used: Any = X if (weight > 0).all() else take(X, weight > 0)
     held = np.unique(a.indices) if is_sparse(X) else np.arange(a.shape[1])
-    if is_sparse(X):
-        low, high = used.of_columns(held).column_range()
-    else:
-        low, high = np.fmin.reduce(used), np.fmax.reduce(used)
+    low, high = column_range(used.of_columns(held) if is_sparse(X) else used)
     span = np.where(high > low, high / 2 - low / 2, np.inf)  # a constant has one place
 
     def place(x: np.ndarray, column: np.ndarray) -> np.ndarray:

@@ -307,8 +307,9 @@ def _data(rows: Any, rank: np.ndarray, classes: np.ndarray) -> str:
                 cells[0] = f"{used.size} categories"
         if known.size and not cells[0]:
             found = np.quantile(known, [0.0, 0.5, 1.0])
-            times = times_of(found).astype("datetime64[D]")
-            cells = [*map(str, times)] if is_date else [f"{v:.4g}" for v in found]
+            cells = [f"{v:.4g}" for v in found]
+            if is_date:  # other numbers may lie beyond every date
+                cells = [*map(str, times_of(found).astype("datetime64[D]"))]
         columns.append((name, missing, *cells))
     head = "feature", "missing", "minimum", "median", "maximum"
     return text + "<br>" + html_table(head, columns)

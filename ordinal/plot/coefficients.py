@@ -388,6 +388,11 @@ def _values_along(
     model: Any, rows: RankedRows, name: str
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the fitted values or those of a feature, (n,), and labels or None."""
+    if not isinstance(name, str):
+        raise TypeError(
+            f"along must be the name of a feature, got {shown(name)}: pass None for "
+            "the fitted values; the rows are those of the model"
+        )
     if name != _FITTED:
         return feature_values(rows, name)
     Z, offset, _ = rows.source.at(slice(0, rows.rank.size))
