@@ -29,7 +29,7 @@ from .checks import (
     shown,
     to_double,
 )
-from .frame import Column, Frame, Kind, date_of, days_of, default_names, number_kind
+from .frame import Column, Frame, Kind, date_of, days_near, default_names, number_kind
 from .immutable import read_only
 from .labels import categories_of, is_missing, is_ordered, level_places, read_labels
 from .sparse import is_sparse
@@ -38,7 +38,6 @@ from .warning import warn
 Categories = tuple[np.ndarray | None, ...]  # per column; None for numbers
 _DATES = (datetime.date, np.datetime64)
 _TIMES = (*_DATES, datetime.time, datetime.timedelta, np.timedelta64)
-_FARTHEST = 1e13  # most days from 1970; their seconds must fit into 64 bits
 _NUMBERS = (numbers.Real, np.bool_, Decimal)
 _MAX_STRINGS = 20  # distinct strings that may exceed half of the rows
 
@@ -500,11 +499,7 @@ def _read(column: Any, name: str) -> tuple[np.ndarray, np.ndarray | None, Kind]:
     declared = categories_of(column)
     if declared is None and not _holds_strings(column):
         if (times := _times_in(column, name)) is not None:
-            days = days_of(times)
-            near = np.isnan(days) | (np.abs(days) <= _FARTHEST)
-            rule = f"hold dates within {_FARTHEST:g} days of 1970"
-            check_entries(f"column {shown(name)} of X", times, near, rule)
-            return days, None, "date"
+            return days_near(times, f"column {shown(name)} of X"), None, "date"
         values = numbers_of(column, f"column {shown(name)} of X")
         finite = ~np.isinf(values)
         check_entries(f"column {shown(name)} of X", values, finite, "be finite or NaN")

@@ -17,13 +17,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .checks import shown
+from .checks import check_entries, shown
 from .immutable import read_only
 from .labels import level_places
 from .types import Index
 
 Kind = Literal["number", "whole", "truth", "date", "category", "ordered"]
 _DTYPES = {"whole": np.int64, "truth": np.bool_}
+_FARTHEST = 1e13  # most days from 1970; their seconds must fit into 64 bits
 _LARGEST_WHOLE = 2.0**53  # doubles represent all integers up to it
 
 
@@ -46,6 +47,14 @@ def days_of(times: np.ndarray) -> np.ndarray:
 _DATE = re.compile(
     r"\s*(?:(\d{4})([-/.])(\d{1,2})\2(\d{1,2})|(\d{1,2})\.(\d{1,2})\.(\d{4}))(?=$|[T\s])"
 )
+
+
+def days_near(times: np.ndarray, name: str) -> np.ndarray:
+    """Return `days_of`; raise ValueError for times too far from 1970."""
+    days = days_of(times)
+    near = np.isnan(days) | (np.abs(days) <= _FARTHEST)
+    check_entries(name, times, near, f"hold dates within {_FARTHEST:g} days of 1970")
+    return days
 
 
 def date_of(text: str) -> datetime | None:
