@@ -604,3 +604,35 @@ def test_starts_from_some_of_the_rows_fit_what_they_lack(monkeypatch):
     model = fit_pom(X, y, link="cloglog")
     assert model.convergence.converged
     assert np.isfinite(model.loglik)
+
+
+def test_probabilities_where_thresholds_cross():
+    X, y = crossing()
+    with pytest.warns(DisorderedThresholdsWarning):
+        model = fit_pom(X, y, nominal=[0])
+    P = model.predict_proba(X)
+    below = np.cumsum(P, axis=1)[:, :-1]
+    assert (P >= 0).all()
+    assert_allclose(P.sum(axis=1), 1, rtol=1e-14)
+    score = X[:, 1:] @ model.coef
+    raw = special.expit(
+        model.thresholds - X[:, :1] @ model.nominal_coef.T - score[:, None]
+    )
+    ordered = (np.diff(raw, axis=1) > 0).all(axis=1)
+    assert 0 < ordered.sum() < 150
+    assert_allclose(below[ordered], raw[ordered], rtol=1e-10)
+    assert_allclose(below, np.sort(raw, axis=1), rtol=1e-10)
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_slope_a_threshold_fits_every_group_by_itself(link):
+    counts = np.array([[6, 3, 8, 4], [1, 9, 2, 12]])
+    X, y = (np.repeat(a.ravel(), counts.ravel()) for a in np.indices(counts.shape))
+    model = fit_pom(X[:, None], y, link=link, nominal=[0], tol=TIGHT)
+    shares = np.cumsum(counts, axis=1)[:, :3] / counts.sum(axis=1, keepdims=True)
+    edges = DISTRIBUTIONS[link].ppf(shares)
+    assert_allclose(model.thresholds, edges[0], rtol=1e-9)
+    assert_allclose(model.nominal_coef[:, 0], edges[0] - edges[1], rtol=1e-8)
+    expected = counts / counts.sum(axis=1, keepdims=True)
+    assert_allclose(model.predict_proba([[0.0], [1.0]]), expected, rtol=1e-9)
+    assert model.coef.size == 0

@@ -210,3 +210,15 @@ def test_influence_of_two_ranks_is_that_of_glm():
     assert_allclose(figures, [0.1424804669764443, 0.0572694855568593], rtol=1e-8)
     expected = [0.00376499688449041, 0.03411381166180798, 0.00263538389857339]
     assert_allclose(cook[:3], expected, rtol=1e-7)
+
+
+def test_probability_residuals_are_those_of_rms():
+    expected = [
+        -0.0157700309953982, 0.7471706106192187, 0.3054442072569934, 0.8443249486252660,
+        0.6482519607807368, 0.6482519607807368, 0.7262153083566802, 0.7262153083566802,
+    ]  # fmt: skip
+    assert_allclose(fitted(WINE).residuals()[:8], expected, atol=1e-11)
+    made = fitted(MADE).residuals()
+    figures = made.mean(), made.var(ddof=1), made.min(), made.max()
+    expected = 0, 0.299964939013863, -0.907728661893682, 0.957065070904739
+    assert_allclose(figures, expected, atol=1e-9)

@@ -676,3 +676,58 @@ def test_profiles_and_levels_are_refused():
             raises(ValueError, "level must be a number between 0 and", ask, level)
     with pytest.raises(ValueError, match="method must be one of 'wald', 'profile'"):
         model.confint(method="score")
+
+
+def test_the_sandwich_of_housing_is_that_of_R():
+    assert_allclose(
+        same(robust=True).standard_errors,
+        [0.126194822228, 0.12636264757, 0.103596911874, 0.128601882494,
+         0.120865489354, 0.152977890261, 0.152058744939, 0.0962561000904],
+        rtol=1e-6,
+    )  # fmt: skip
+    assert_allclose(
+        same(cluster=np.arange(72) // 3).standard_errors,
+        [0.203554478006, 0.190879531902, 0.144587208517, 0.123798736697,
+         0.174837971226, 0.179149779612, 0.224618044761, 0.119991987099],
+        rtol=1e-6,
+    )  # fmt: skip
+
+
+# the roots of R's profile log likelihood, by clm with offsets and uniroot
+WINE_PROFILE = [[1.50974834109, 3.59518822962], [0.615786795724, 2.492392291387]]
+
+
+HOUSING_PROFILE = [
+    [0.361641271057, 0.7719536094442], [1.040969138057, 1.5395804478930],
+    [-0.806958576082, -0.3394037670882], [-0.670586003962, -0.0620450405484],
+    [-1.389385525497, -0.7953387204809], [0.173358662469, 0.5479284172664],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"), [(WINE, WINE_PROFILE), (HOUSING, HOUSING_PROFILE)]
+)
+def test_profile_intervals_are_those_of_R(rows, expected):
+    ends = fitted(rows).confint(method="profile")
+    assert_allclose(
+        np.column_stack([ends["lower"], ends["upper"]]), expected, rtol=2e-7
+    )
+
+
+def test_marginal_effects_of_housing_are_those_of_R():
+    table = same().marginal_effects()
+    own = table["name"] == "x6"
+    assert_allclose(
+        table["effect"][own], [-0.0750399075348, -0.00374330100712, 0.0787832085419],
+        rtol=1e-6,
+    )  # fmt: skip
+    error = np.array([0.0198854391442, 0.00178467244072, 0.0205601829116])
+    assert_allclose(table["standard_error"][own], error, rtol=1e-6)
+    z = table["effect"][own] / error
+    assert_allclose(table["z"][own], z, rtol=1e-5)
+    assert_allclose(table["p_value"][own], 2 * scipy.stats.norm.sf(abs(z)), rtol=1e-4)
+    margin = scipy.stats.norm.isf(0.025) * error
+    for end, sign in (("lower", -1), ("upper", 1)):
+        assert_allclose(
+            table[end][own], table["effect"][own] + sign * margin, rtol=1e-4
+        )

@@ -14,6 +14,7 @@ from strategies import at_most, raises, sample
 
 import ordinal
 from ordinal._cumulative import rowwise
+from ordinal._cumulative.elastic_net import Penalty
 from ordinal._solvers import _coordinate_descent
 from ordinal.exceptions import ConvergenceWarning
 from ordinal.models import Status
@@ -294,3 +295,28 @@ def test_no_pass_over_the_rows_is_made_once_time_is_up(up_after, monkeypatch):
     assert_allclose(
         model.convergence.primal, -model.statistics.null_loglik / len(y), rtol=1e-12
     )
+
+
+@given(
+    st.integers(1, 6), st.integers(0, 10**6), st.floats(0.01, 2),
+    st.just(0.0) | st.floats(1e-12, 2),
+)  # fmt: skip
+def test_the_bound_lies_below_what_a_quadratic_can_reach(d, seed, l1, l2):
+    """(5) for L = |A b - c|^2 / 2, whose minimum descent finds."""
+    rng = np.random.default_rng(seed)
+    A, c = rng.standard_normal((9, d)), rng.standard_normal(9) * 3
+    penalty = Penalty(np.full(d, l1), np.full(d, l2))
+    H, slope, b = A.T @ A, -A.T @ c, np.zeros(d)
+    _coordinate_descent.descend_gram(
+        H, penalty.l1, penalty.l2, 1e-28, 100_000, slope, b, np.empty(d),
+        np.empty(d, np.int32),
+    )  # fmt: skip
+
+    def bound(at):
+        rest = A @ at - c
+        return penalty.bound(0.5 * rest @ rest, A.T @ rest, at)
+
+    least = 0.5 * np.sum((A @ b - c) ** 2) + penalty(b)
+    for at in (np.zeros(d), b / 2, b + 0.1, 2 * b):
+        assert bound(at) <= least + 1e-10 * (1 + least)
+    assert bound(b) == pytest.approx(least, abs=1e-6 * (1 + least))

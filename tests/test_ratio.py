@@ -455,3 +455,102 @@ def test_ends_of_profiles_are_what_likelihood_ratio_tests_just_reject(family, li
 def test_influence_is_a_newton_step_without_the_row(family, link):
     model = whole(family, link, nominal=[1])
     assert_newton_steps(model, lambda design: RatioLikelihood(design, family, link))
+
+
+@pytest.mark.parametrize(("family", "loglik", "coef"), [
+    ("cumulative", -293.035841318, [
+        -1.79064977011, 0.517125807749, 2.10658197918,
+        -0.571083741031, 0.408677074182, -0.852557615993]),
+    ("stopping", -287.15177928, [
+        -1.62457589194, 0.188047336731, 1.05927083063,
+        -0.491293718061, 0.32821712469, -0.768399961988]),
+    ("backward", -290.021611158, [
+        -1.15131626241, 0.856221733309, 1.82893227701,
+        -0.474617126385, 0.371994467787, -0.554294895702]),
+    ("adjacent", -286.245172413, [
+        -0.999114408931, 0.524525965797, 0.817395248225,
+        -0.353629090507, 0.263561451897, -0.479979438283]),
+])  # fmt: skip
+def test_offsets_by_threshold_agree_with_vglm(family, loglik, coef):
+    """The figures are those that tests/reference/offsets.R prints."""
+    options = {"offset": np.outer(MADE.offset, [1, -0.5, 0.25]), "tol": 1e-9}
+    fit, how = (fit_ratio, {"family": family})
+    if family == "cumulative":
+        fit, how = ordinal.fit_pom, {}
+    model = fit(MADE.X, MADE.y, sample_weight=MADE.weight, **options, **how)
+    assert model.loglik == pytest.approx(loglik, rel=1e-11)
+    assert_allclose(np.append(model.thresholds, -model.coef), coef, rtol=1e-9)
+
+
+def naive_loss(family, link, theta, f, y, weight):
+    """Mean loss from the conditional probabilities, and its slopes by eta, (n, T)."""
+    eta = theta - f[:, None]
+    if link == "logit":
+        F = 1 / (1 + np.exp(-eta))
+        beyond = np.log1p(-F)
+        falling, rising = F, 1 - F  # density / (1 - F) and density / F
+    else:
+        falling = np.exp(eta)
+        F, beyond = -np.expm1(-falling), -falling
+        rising = np.exp(eta + beyond) / F
+    n, T = eta.shape
+    j, at = np.arange(T), y[:, None]
+    if family == "adjacent":
+        mass = np.ones((n, T + 1))
+        for k in range(T):  # P(k + 1) / P(k) = (1 - F_k) / F_k
+            mass[:, k + 1] = mass[:, k] * (1 - F[:, k]) / F[:, k]
+        P = mass / mass.sum(axis=1, keepdims=True)
+        by_eta = (j >= at) - np.cumsum(P, axis=1)[:, :-1]
+        log_p = np.log(P[np.arange(n), y])
+    else:
+        below, above = (
+            (j == at, j < at) if family == "stopping" else (j >= at, j == at - 1)
+        )
+        log_p = np.where(below, np.log(F), np.where(above, beyond, 0)).sum(axis=1)
+        by_eta = np.where(below, rising, 0) - np.where(above, falling, 0)
+    w = weight / weight.sum()
+    return -w @ log_p, -w[:, None] * by_eta
+
+
+@net_cases
+@pytest.mark.parametrize(("l1", "l2"), [(0.05, 0.0), (0.05, 0.03)])
+def test_elastic_nets_satisfy_the_optimality_conditions(family, link, l1, l2):
+    """Subgradients of (P), which is convex, from the raw data."""
+    X, y, weight = noisy_rows()
+    options = {"family": family, "link": link, "l1": l1, "l2": l2, "tol": 1e-11}
+    model = fit_ratio(X, y, sample_weight=weight, **options)
+    assert model.convergence.converged
+    beta = model.coef
+    assert 0 < np.count_nonzero(beta) < beta.size
+    value, g = naive_loss(family, link, model.thresholds, X @ beta, y, weight)
+    assert model.loglik == pytest.approx(-value * weight.sum(), rel=1e-10)
+    assert_allclose(g.sum(axis=0), 0, atol=1e-6)
+    by_beta = -g.sum(axis=1) @ X + l2 * beta
+    active = beta != 0
+    assert_allclose(by_beta[active], -l1 * np.sign(beta[active]), atol=1e-5)
+    assert (np.abs(by_beta[~active]) < l1).all()
+    primal = value + l1 * np.abs(beta).sum() + l2 / 2 * beta @ beta
+    assert model.convergence.primal == pytest.approx(primal, rel=1e-10)
+    assert primal * (1 - 1e-9) <= model.convergence.dual <= primal * (1 + 1e-12)
+    # weight 2 is the row twice
+    twice = np.repeat(np.arange(y.size), weight)
+    repeated = fit_ratio(X[twice], y[twice], **options)
+    assert_allclose(repeated.parameters, model.parameters, atol=1e-6)
+
+
+@families
+def test_goodness_of_fit_compares_groups_of_mean_ranks(family):
+    model = fit_ratio(MADE.X, MADE.y, family=family, tol=1e-9)
+    found = inference.hosmer_lemeshow(model, groups=6)
+    P = model.predict_proba(MADE.X)
+    score = P @ np.arange(1, 5)
+    edges = np.quantile(score, np.arange(1, 6) / 6)
+    group = np.searchsorted(edges, score, side="left")
+    observed = np.array(
+        [np.bincount(MADE.y[group == g], minlength=4) for g in range(6)]
+    )
+    expected = np.array([P[group == g].sum(axis=0) for g in range(6)])
+    assert_array_equal(found.observed, observed)
+    assert_allclose(found.expected, expected, rtol=1e-10)
+    assert found.chi2 == pytest.approx(((observed - expected) ** 2 / expected).sum())
+    assert found.dof == 4 * 3 + 2

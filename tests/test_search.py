@@ -1031,3 +1031,13 @@ def test_what_has_a_split_and_is_no_splitter_is_refused(cv):
         lambda: ordinal.compare(X, y, methods=["pom"], cv=cv),
     ):
         raises(TypeError, r"^\w+ must be a number.* split method", call)
+
+
+def test_a_file_cannot_hold_a_function(tmp_path):
+    def kernel(A, B):
+        return A @ B.T
+
+    found = select(fit_svorim, X, y, search=Grid(C=[1.0], kernel=[kernel]), cv=2)
+    with pytest.raises(TypeError, match=r"kernel.* a model file holds data only"):
+        found.save(tmp_path / "found.npz")
+    assert list(tmp_path.iterdir()) == []

@@ -332,3 +332,21 @@ def test_the_unit_of_a_column_changes_no_smooth_term(term, unit):
     assert_allclose(columns[1], columns[0], rtol=1e-8, atol=1e-10)
     if np.log2(unit).is_integer() and not term.startswith("rcs"):
         assert_array_equal(*columns)
+
+
+def test_the_lasso_of_increments_fuses_neighbours():
+    """(P) by scipy over the increments: a fused lasso of the levels."""
+    data = levels()
+    model = ordinal.fit_pom("y ~ z + fused(k)", data, l1=0.02, tol=1e-9)
+    steps = [data["k"].to_numpy() >= k for k in range(1, 6)]
+    Z = np.column_stack([data["z"], *steps]).astype(float)
+    Z = np.column_stack([Z, -Z])  # positive and negative parts
+
+    def objective(v):
+        return negative_loglik(v, data, Z) / len(data) + 0.02 * v[3:].sum()
+
+    bounds = [(None, None), (1e-9, None), (1e-9, None), *[(0, None)] * 12]
+    start = np.array([-1.0, 1, 1, *[0.0] * 12])
+    found = minimize(objective, start, bounds=bounds, options={"maxfun": 10**5})
+    assert_allclose(model.convergence.primal, found.fun, rtol=1e-6)
+    assert 1 <= np.count_nonzero(model.coef[1:] == 0) < 5

@@ -521,3 +521,19 @@ def test_three_points_in_closed_form(method, C):
     assert_allclose(model.coef @ model.support, [w], rtol=1e-10)
     assert_allclose(model.thresholds, [-b, b], rtol=1e-10)
     assert_allclose(model.decision_function([[2.0]]), [2 * w], rtol=1e-10)
+
+
+@pytest.mark.parametrize("C", [0.05, 0.4, 1.0, 100.0])
+@every_method
+def test_two_points_in_closed_form(method, C):
+    # (P) is w^2 / 2 + 2 C max(0, 1 - w) with b = 0 in the middle, for all four
+    options = {"C": C, "kernel": "linear", "tol": 1e-12}
+    model = FITS[method]([[-1.0], [1.0]], [3, 8], **options)
+    w = min(2 * C, 1.0)
+    assert_allclose(model.coef @ model.support, [w], rtol=1e-12)
+    assert_allclose(model.dual, [[-w / 2], [w / 2]], rtol=1e-12)
+    assert_allclose(model.thresholds, [0.0], atol=1e-12)
+    assert_array_equal(model.predict([[-0.1], [0.1]]), [3, 8])
+    value = w**2 / 2 + 2 * C * (1 - w)
+    assert_allclose(model.convergence.primal, value, rtol=1e-12)
+    assert_allclose(model.convergence.dual, value, rtol=1e-12)

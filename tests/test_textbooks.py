@@ -187,3 +187,22 @@ def test_dropped_terms_are_fits_without_them(kind):
         test = lr_test(smaller, model)
         assert_allclose(found["chi2"][own], test.chi2, atol=1e-5)
         assert found["dof"][own] == test.dof
+
+
+def test_the_expected_information_keeps_the_level_with_few_rows_per_rank():
+    """Mean and p-values of the statistics of 30 samples of a true model."""
+    rng, shares, p = np.random.default_rng(0), {"score": [], "expected": []}, []
+    for _ in range(30):
+        X = rng.normal(size=(240, 1))
+        y = np.argsort(np.argsort(X[:, 0] + rng.logistic(size=240))) // 8
+        model = ordinal.fit_pom(X, y)
+        with pytest.warns(UserWarning, match='needs 21.2 rows per rank: .*"expected"'):
+            found = proportional_odds_test(model, method="score")
+        shares["score"].append(found["chi2"][0] / 28)
+        found = proportional_odds_test(model, method="expected")
+        shares["expected"].append(found["chi2"][0] / 28)
+        p.append(found["p_value"][0])
+    # The mean of 30 shares has the standard deviation sqrt(2 / 28 / 30) = 0.05.
+    assert np.mean(shares["score"]) > 1.2
+    assert_allclose(np.mean(shares["expected"]), 1, atol=0.15)
+    assert np.mean(np.array(p) < 0.05) < 0.2

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._cumulative.likelihood import CHAIN
+from .._input.checks import shown
 from .._numerics import lbfgs
 from .._numerics.cholesky import Cholesky
 from .._watch.cancellation import OutOfTime
@@ -130,8 +131,8 @@ class VarianceSearch:
                     )
             except lbfgs.NotFiniteError:
                 raise ValueError(
-                    f"fit_clmm: the likelihood with link={self.loss.link!r} overflows "
-                    "at standard deviations of the random effects as large as those "
+                    f"fit_clmm: the likelihood with link={shown(self.loss.link)} "
+                    "overflows at standard deviations of the random effects as large as those "
                     "of this table: pass another link, such as 'probit', or leave "
                     "effects of groups with rows of one rank out"
                 ) from None
