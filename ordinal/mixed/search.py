@@ -132,9 +132,9 @@ class VarianceSearch:
             except lbfgs.NotFiniteError:
                 raise ValueError(
                     f"fit_clmm: the likelihood with link={shown(self.loss.link)} "
-                    "overflows at standard deviations of the random effects as large as those "
-                    "of this table: pass another link, such as 'probit', or leave "
-                    "effects of groups with rows of one rank out"
+                    "overflows at standard deviations of the random effects as large "
+                    "as those of this table: pass another link, such as 'probit', or "
+                    "leave out effects of groups with rows of one rank"
                 ) from None
             v = found.x
             self.n_iter += found.n_iter
