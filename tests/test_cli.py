@@ -310,7 +310,7 @@ def test_an_output_that_cannot_be_is_found_first(run, monkeypatch):
     replace_fit(monkeypatch, never)
     two = "compare data.csv --methods npsvor svorim --plot"
     assert "must end with .pdf, .png, .svg" in run(f"{two} p.txt", code=2)
-    assert "is in a folder that does" in run(f"{two} no/p.png", code=2)
+    assert "folder of this file does not exist" in run(f"{two} no/p.png", code=2)
     one = "compare data.csv --methods npsvor --plot p.png"
     assert "two methods or more" in run(one, code=2)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
@@ -651,7 +651,7 @@ def test_a_table_of_standard_input(run, told, monkeypatch):
     ("compare words.csv", "alphabetical order that is --classes high,low,mid"),
     ("compare words.csv --classes low,high", "line 22, column 'grade': 'mid'"),
     ("compare words.csv --bins 2", "'low' is not a finite number"),
-    ("fit data.csv --method npsvor --out no/m", "is in a folder"),
+    ("fit data.csv --method npsvor --out no/m", "must be created first"),
     (f"{FIT} --set C=1,gamma=2", "--set C=1,gamma=2: put blanks between arguments"),
     ("predict data.csv data.csv", "not an ordinal model file"),
 ])  # fmt: skip

@@ -89,7 +89,7 @@ def _cross_validated(data: Data, learner: Learner, args: argparse.Namespace) -> 
     rule: Rule | None = args.rule if learner.grid else "own"
     study = Study(rows, {args.method: learner}, scorers, rule, (seed,))
     splits = stratified_kfold(ranks_of(data.y, data.classes), k, rng=seed)
-    if not on_terminal() and len(data.y) > _MANY:  # nothing else is said for minutes
+    if not on_terminal() and len(data.y) > _MANY:  # a fit shows nothing
         print(f"ordinal: {k} more fits follow; --folds 0 saves them", file=sys.stderr)
     result = compared(study, splits, Line())
     mae, accuracy = (

@@ -614,7 +614,7 @@ def _check_width(
             if above is None and k == 1 and len(row) == width + 1:
                 ways.append("begin line 1 with a separator if the rows have names")
             other = "," if layout.separator == ";" else ";"
-            ways.append(f"state another one, such as separator={shown(other)}")
+            ways.append(f"state another separator, such as separator={shown(other)}")
             raise ValueError(
                 f"{path}, line {line} has {len(row)} cells, but {others} {width}; "
                 f"cells were separated by {shown(layout.separator)}: "

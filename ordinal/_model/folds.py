@@ -147,7 +147,8 @@ def dealt_shares(
     X = np.arange(1.0, 1 + problem.n_samples)[:, None] if by_number else problem.X
     seed = int(rng.integers(2**63))
     content = content_hash(X, seed)
-    of_rows = problem.rank, problem.sample_weight, seed
+    # ranks without rows make no difference
+    of_rows = np.cumsum(problem.present)[problem.rank], problem.sample_weight, seed
     place = content if by_number else place_hash(X, *of_rows)
     share, dealt = np.zeros((problem.n_samples, N_FOLDS)), 0
     for k in np.flatnonzero(problem.present):

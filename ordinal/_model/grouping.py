@@ -45,7 +45,7 @@ def distinct(values: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray
     if a.dtype.kind == "O":
         missing = [row for row, label in enumerate(a) if is_missing(label)]
         if missing:
-            remedy = f": drop such rows, or fill them as {name}.fillna('none') does"
+            remedy = ": drop such rows, or give them a group of their own"
             remedy *= name == "groups"
             raise ValueError(f"{name} has no label in row {missing[0]}{remedy}")
     try:

@@ -210,8 +210,8 @@ def warn_of_labels(X: Any, y: Any) -> None:
     if isinstance(label, str) and is_frame(X) and label in (feature_names(X) or ()):
         warn(
             f"X has a column {shown(label)}, which is the name of y: if it holds the "
-            "labels, models read them from it, and their errors mean nothing; leave it "
-            f"out, as X.drop(columns={listed([label])}) does, or rename y to keep it",
+            "labels, models read them from it, and scores mean nothing; leave it out, "
+            f"as X.drop(columns={listed([label])}) does, or rename y to keep it",
             UserWarning,
         )
 

@@ -353,13 +353,19 @@ def merged_rows(
 def counted(x: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct values of x, sorted, and how many rows each stands for.
 
-    A row of weight w counts as w rows. Weights in units so small that a value stands
-    for less than one row in the mean are multiplied: otherwise weights of sum 1 would
-    be those of a single row.
+    A row of weight w counts as w rows, unless `_as_rows` multiplies all weights.
     """
     values, place = np.unique(x, return_inverse=True)
-    counts = np.bincount(place, weight)
-    return values, counts / min(1.0, counts.mean())
+    return values, _as_rows(np.bincount(place, weight))
+
+
+def _as_rows(counts: np.ndarray) -> np.ndarray:
+    """Return counts in units of a row, of which every value has one in the mean.
+
+    Otherwise weights of sum 1 would be those of a single row. In larger sums than 2^32
+    a row would be lost in rounding errors.
+    """
+    return counts * min(1 / min(1.0, counts.mean()), 2.0**32 / counts.sum())
 
 
 def quantiles(values: np.ndarray, counts: np.ndarray, p: Any) -> np.ndarray:
@@ -369,10 +375,12 @@ def quantiles(values: np.ndarray, counts: np.ndarray, p: Any) -> np.ndarray:
     a step function, they are the integral of Q from (n - 1) p to (n - 1) p + 1, which
     is defined for any counts.
     """
+    counts = _as_rows(counts)
     ends, found = np.cumsum(counts), []
     places = np.maximum(ends[-1] - 1.0, 0.0) * np.asarray(p)
     whole = np.rint(places)  # where only rounding makes a quantile none of the values
-    for start in np.where(np.abs(places - whole) < 1e-9, whole, places):
+    rounding = 1e-9 + 1e-14 * ends[-1]
+    for start in np.where(np.abs(places - whole) < rounding, whole, places):
         first, last = np.searchsorted(ends, [start, start + 1.0])
         own = slice(first, last + 1)
         starts = np.maximum(ends[own] - counts[own], start)

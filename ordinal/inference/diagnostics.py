@@ -323,7 +323,7 @@ def grouped_fit(
     # Equal scores must be in one group, so duplicate edges are dropped.
     held = weight > 0
     values, counts = counted(score[held], weight[held])
-    edges = np.unique(quantiles(values, counts, np.linspace(0, 1, groups + 1)))
+    edges = np.unique(quantiles(values, counts, np.arange(groups) / groups))
     group = np.maximum(np.searchsorted(edges, score, side="left") - 1, 0)
     _, group = np.unique(group, return_inverse=True)  # without empty groups
     G = int(group.max()) + 1

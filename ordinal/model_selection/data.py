@@ -294,8 +294,8 @@ def _read_table(
     if given.get("missing") == "drop" and np.isnan(table.values).any():
         raise ValueError(
             "missing='drop' leaves out training rows, and rows of a test fold that "
-            "lack values have no prediction: leave missing= out, so that they are "
-            "imputed, or drop the rows first"
+            "lack values have no prediction: drop these rows first, or pass "
+            "preprocess=TablePreprocessor(), which imputes, and no missing="
         )
     method = method_of(unwrapped(fit)[0])
     accepts, taker = _ANYTHING, ""

@@ -168,8 +168,8 @@ def row(args, name, method, store):
 
 def main():
     parser = search_options(__doc__, 30, sets=SETS, methods=METHODS)
-    parser.add_argument("--labels", default="chu_equallength", help="of Boston")
-    parser.add_argument("--rule", default="own", help="by which methods predict")
+    parser.add_argument("--labels", default="chu_equallength", help="labels of Boston")
+    parser.add_argument("--rule", default="own", help="rule of predictions")
     args = parser.parse_args()
     print(f"{header(ordinal)}\n{HEADING}")
     with store_folder(args) as store:
