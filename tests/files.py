@@ -39,8 +39,7 @@ def assert_same_fields(a, b):
 def copies(model, folder):
     """The model from a file and from a pickle, each with the same fields."""
     model.save(folder / "model.npz")
-    loaded = ordinal.load(folder / "model.npz")
-    for copy in (loaded, pickle.loads(pickle.dumps(model))):
+    for copy in (ordinal.load(folder / "model.npz"), pickle.loads(pickle.dumps(model))):
         assert_same_fields(model, copy)
         yield copy
 

@@ -246,8 +246,7 @@ def svor_rounding(K, g, width, b):
     """Return the rounding error of the sums of (P) and (D)."""
     beta = np.abs(g).sum(axis=0)
     f = np.abs(K) @ beta
-    largest = 1 + f.max() + np.abs(b).max()
-    return 1e-13 * (beta @ f + width.sum() * largest + b @ b)
+    return 1e-13 * (beta @ f + width.sum() * (1 + f.max() + np.abs(b).max()) + b @ b)
 
 
 # GPOR: equations and appendices are those of Chu and Ghahramani; y are ranks 0..r-1, b
@@ -388,8 +387,7 @@ def variational_bound(K, h, A, y, b, v):
 def predicted_variance(K, k, kappa, W):
     """Evaluate (16) or (17), W being Lambda or Pi; k (m, n) and kappa = k(x, x),
     (m,)."""
-    inverse = np.linalg.inv(K + np.diag(1 / W))
-    return kappa - np.einsum("ij,jk,ik->i", k, inverse, k)
+    return kappa - np.einsum("ij,jk,ik->i", k, np.linalg.inv(K + np.diag(1 / W)), k)
 
 
 def rank_probabilities(mean, var, b, noise):
@@ -480,8 +478,7 @@ def tlssvor_p(s, u, eta):
         return u
     if s > u - eta:
         z = s - u
-        quartic = z**4 / (16 * eta**3) - 3 * z**2 / (8 * eta)
-        return quartic + z / 2 + u - 3 * eta / 16
+        return z**4 / (16 * eta**3) - 3 * z**2 / (8 * eta) + z / 2 + u - 3 * eta / 16
     if s >= eta:
         return s
     if s > -eta:
@@ -550,8 +547,7 @@ def cumulative_edges(x, T, threshold, location, nominal, scale, offset):
     q, m = J.shape[1], nominal.shape[1]
     alpha, nu, rest = x[:q], x[q : q + q * m].reshape(q, m), x[q + q * m :]
     beta, zeta = rest[: location.shape[1]], rest[location.shape[1] :]
-    shift = location @ beta + offset
-    eta = J @ alpha - nominal @ (J @ nu).T - shift[:, None]
+    eta = J @ alpha - nominal @ (J @ nu).T - (location @ beta + offset)[:, None]
     eta = eta / np.exp(scale @ zeta)[:, None]
     end = np.full((len(eta), 1), np.inf)
     return np.hstack([-end, eta, end])

@@ -97,8 +97,7 @@ def made():
         weight = 1 + np.floor(3 * draw())
         offset = np.floor(5 * draw()) / 4 - 0.5
         u = draw()
-        noise = 0.9 * np.log(u / (1 - u))
-        score = 0.6 * x1 - 0.3 * x2 + 0.5 * x3 + offset + noise
+        score = 0.6 * x1 - 0.3 * x2 + 0.5 * x3 + offset + 0.9 * np.log(u / (1 - u))
         rows.append([x1, x2, x3, weight, offset])
         y.append(sum(score > edge for edge in (-1.5, 0.25, 1.75)))
     X, weight, offset = np.split(np.array(rows), [3, 4], axis=1)

@@ -263,14 +263,13 @@ def tlssvor(name: str, **fields: Any) -> Method:
 
 
 def boosting(name: str, **fields: Any) -> Method:
-    variant = {"n_rounds": 40, **fields.pop("variant", {})}
     return Method(
         name,
         ordinal.fit_boosting,
         ordinal.models.BoostingModel,
         takes=frozenset({"class_weight", "rng"}),
         rules=("median", "mode", "cost"),
-        variant=variant,
+        variant={"n_rounds": 40, **fields.pop("variant", {})},
         precise={"row_share": 1.0, "feature_share": 1.0},
         brief={"n_rounds": "auto", "max_iter": 1},
         missing="always",
@@ -296,8 +295,7 @@ class ByFirstFeature:
 def members(**options: Any) -> Mapping[str, Any]:
     """Return a linear method, and one whose probabilities the folds calibrate."""
     pom = partial(ordinal.fit_pom, l2=1e-3)
-    svorim = partial(ordinal.fit_svorim, **options)
-    return {"methods": {"pom": pom, "svorim": svorim}}
+    return {"methods": {"pom": pom, "svorim": partial(ordinal.fit_svorim, **options)}}
 
 
 METHODS = [

@@ -111,8 +111,7 @@ def datasets(draw, max_n=14):
     r = min(n, draw(st.sampled_from([2, 3, 4, n])))
     d = draw(st.integers(1, 3))
     elements = draw(st.sampled_from([st.integers(-3, 3), st.floats(-3, 3, width=16)]))
-    matrices = hnp.arrays(np.float64, (n, d), elements=elements)
-    X = draw(matrices.filter(in_like_units))
+    X = draw(hnp.arrays(np.float64, (n, d), elements=elements).filter(in_like_units))
     free = draw(st.lists(st.integers(0, r - 1), min_size=n - r, max_size=n - r))
     return X, np.array(draw(st.permutations([*range(r), *free]))), r
 
@@ -149,8 +148,7 @@ def sample(n, r=5, d=3, seed=0, noise=0.5):
 
 def with_gaps(X, share=0.4, seed=0):
     """A copy of X with so many of its entries missing."""
-    missing = np.random.default_rng(seed).random(X.shape) < share
-    return np.where(missing, np.nan, X)
+    return np.where(np.random.default_rng(seed).random(X.shape) < share, np.nan, X)
 
 
 class SvorCase(NamedTuple):

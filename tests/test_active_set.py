@@ -35,8 +35,7 @@ class Program(NamedTuple):
         return bool(self.curvature.any())
 
     def active(self, room=None):
-        T = len(self.lo)
-        return ActiveSet(self.K, self.curvature, room or self.lo.size + T)
+        return ActiveSet(self.K, self.curvature, room or self.lo.size + len(self.lo))
 
 
 class Point(NamedTuple):
@@ -89,8 +88,7 @@ def assert_feasible_and_no_worse(p, s, start):
     assert_allclose(s.g.sum(axis=1), -s.z, atol=of_sum)
     assert_allclose(s.f, p.K @ s.g.sum(axis=0), atol=of_f)
     z = -start.sum(axis=1) if p.priced else np.zeros(len(start))
-    width = (p.hi - p.lo).sum()
-    assert value(p, s.g, s.z) <= value(p, start, z) + of_f * (1 + width)
+    assert value(p, s.g, s.z) <= value(p, start, z) + of_f * (1 + (p.hi - p.lo).sum())
 
 
 @st.composite
@@ -172,8 +170,7 @@ POINTS = [{"C": C} for C in COSTS]
 def test_paths_of_thresholds_end_by_pivots(method, spied):
     X, y = sample(150)
     fit = getattr(svor, f"fit_{method}")
-    path = path_of(fit)
-    found, _ = path.fit(X, y, POINTS, Products(X), gamma=0.1, n_threads=1)
+    found, _ = path_of(fit).fit(X, y, POINTS, Products(X), gamma=0.1, n_threads=1)
     assert sum(spied) > 20
     for C, model in zip(COSTS, found, strict=True):
         alone = fit(X, y, C=C, gamma=0.1, tol=1e-6)

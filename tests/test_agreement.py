@@ -78,8 +78,7 @@ def test_pairs_are_counted(case):
     d, g = by_pairs(a, s, w)
     assert somers_d(a, s, sample_weight=w) == within(d, abs=1e-12, nan_ok=True)
     assert gamma(a, s / 7, sample_weight=w) == within(g, abs=1e-12, nan_ok=True)
-    half = (1 + d) / 2
-    assert c_index(a, s, sample_weight=w) == within(half, abs=1e-12, nan_ok=True)
+    assert c_index(a, s, sample_weight=w) == within((1 + d) / 2, abs=1e-12, nan_ok=True)
 
 
 @given(rows(), st.sampled_from(["kappa", *PAIRS]))
@@ -102,8 +101,7 @@ def test_what_has_no_value_or_no_width():
     for metric in ("kappa", *PAIRS):
         for rows in ([2, 2], [2]):
             assert np.isnan(confidence_interval(rows, rows, metric)).all()
-        perfect = confidence_interval([1, 2, 3], [1, 2, 3], metric)
-        assert perfect == within((1, 0, 1, 1))
+        assert confidence_interval([1, 2, 3], [1, 2, 3], metric) == within((1, 0, 1, 1))
     with pytest.raises(ValueError, match="y_score must hold no nan, got one in row 1"):
         somers_d([1, 2], [0.5, math.nan])
     with pytest.raises(ValueError, match=r"y_score has shape \(1,\), expected \(2,\)"):

@@ -95,10 +95,9 @@ def test_no_kernel_shares_its_name_and_the_build_names_every_declaration():
 @functools.cache
 def code_lines(path: Path) -> set[int]:
     """Numbers of the lines with code: no blank ones, comments or docstrings."""
-    text = path.read_text()
     lines = {
         number
-        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline)
         if token.type not in NO_CODE
         for number in range(token.start[0], token.end[0] + 1)
     }

@@ -52,8 +52,7 @@ def test_every_rank_has_its_share_of_random_rows():
         assert (np.diff(rows) > 0).all()
         share = np.bincount(rank) * rows.size / 400
         assert (np.abs(np.bincount(rank[rows], minlength=4) - share) < 1).all()
-    support = chosen(37, X, rank).support
-    count = np.bincount(rank[numbers_in(X, support)], minlength=4)
+    count = np.bincount(rank[numbers_in(X, chosen(37, X, rank).support)], minlength=4)
     assert (np.abs(count - np.bincount(rank) * 37 / 400) < 1).all()
 
 

@@ -7,15 +7,7 @@ from internals import CSR, ColumnFeatures, RowFeatures
 from numpy.testing import assert_allclose, assert_array_equal
 from strategies import raises
 
-from ordinal.kernels import (
-    ARD,
-    RBF,
-    Linear,
-    LinearARD,
-    Matern,
-    Pearson,
-    Polynomial,
-)
+from ordinal.kernels import ARD, RBF, Linear, LinearARD, Matern, Pearson, Polynomial
 from ordinal.kernels.functions import Custom
 
 GAMMA = np.array([0.3, 0.05, 1.0, 0.2])
@@ -91,8 +83,7 @@ def test_missing_entries_count_as_the_mean_of_their_row():
 
 def test_rows_that_add_nothing_are_left_out():
     B = rows(8, seed=1)
-    twice = np.concatenate([B, B + 1e-9, B[:2]])
-    features = RowFeatures(RBF(0.2), twice)
+    features = RowFeatures(RBF(0.2), np.concatenate([B, B + 1e-9, B[:2]]))
     assert features.m == 8
     assert_array_equal(np.sort(features.kept % 8), np.arange(8))
     assert RowFeatures(Linear(), rows(40)).m == 4  # columns
@@ -132,8 +123,7 @@ def test_unit_vectors_are_a_basis_of_linear_kernels(kernel):
     assert_allclose(Z[:, general.kept], general.double(X))
     assert_array_equal(single(features, X), Z.astype(np.float32))
     w = np.random.default_rng(2).normal(size=(4, 2))
-    scores = kernel(X, features.support) @ features.coefficients(w)
-    assert_allclose(Z @ w, scores)
+    assert_allclose(Z @ w, kernel(X, features.support) @ features.coefficients(w))
     assert_allclose(Z @ w[:, 0], kernel(X, np.eye(4)) @ features.coefficients(w[:, 0]))
     assert kernel.is_linear
     assert not RBF(1.0).is_linear

@@ -108,8 +108,7 @@ def test_features_in_16_bits_are_near_those_in_32(gamma):
         if (M := exact.mixing(rows)) is not None:
             assert rows.start == CHUNK  # which is not cached
             Z, near = Z @ M, near @ M
-        first = exact.block(slice(0, CHUNK), next(rooms))
-        largest = np.abs(first).max(axis=0)
+        largest = np.abs(exact.block(slice(0, CHUNK), next(rooms))).max(axis=0)
         assert np.all(np.abs(near - Z) <= 1.6e-5 * largest)
         places = np.array([3, 50, 99])
         picked = packed.picked(rows, places, np.empty((3, Z.shape[1]), np.float32))
@@ -133,8 +132,7 @@ def test_a_linear_fit_of_many_rows_is_one_on_the_unit_vectors(fit, sparse):
     assert_allclose(model.decision_function(A), model.decision_function(X))
     by_columns = X @ model.coef + getattr(model, "intercept", 0.0)
     assert_allclose(model.decision_function(X), by_columns)
-    few = fit(X[:1999], y[:1999], kernel="linear")
-    assert len(few.support) > 3  # rows with duals
+    assert len(fit(X[:1999], y[:1999], kernel="linear").support) > 3  # rows with duals
     if fit is not ordinal.fit_npsvor:
         # at duals a fit begins as the fit to the kernel matrix
         start = fit(X[:500], y[:500], kernel="linear")

@@ -69,16 +69,14 @@ def test_last_bits_do_not_depend_on_the_threads_of_the_blas(threads):
     fits = []
     for number in (1, 3):
         threads.set(number)
-        model = ordinal.companions.fit_kdlor(X, y)
-        fits.append(model.coef.tobytes())
+        fits.append(ordinal.companions.fit_kdlor(X, y).coef.tobytes())
     assert fits[0] == fits[1]
 
 
 @pytest.mark.parametrize("name", ["pom", "gpor", "nnor", "elmor", "ofmhs"])
 def test_predictions_do_not_depend_on_them_either(threads, name):
     """A fit of another thread may have taken the threads from a prediction."""
-    rng = np.random.default_rng(0)
-    rows, y = rng.normal(size=(2500, 800)), np.arange(300) % 3
+    rows, y = np.random.default_rng(0).normal(size=(2500, 800)), np.arange(300) % 3
     options = {"max_iter": 3} if name in ("nnor", "gpor") else {}
     options |= {"l2": 1.0} if name == "pom" else {}
     with warnings.catch_warnings(action="ignore"):

@@ -65,8 +65,7 @@ def test_derivatives_are_those_of_the_loss(link):
         return -weight * np.log(probabilities(link, f, theta)[every, rank])
 
     h = 1e-4
-    first = (loss(f + h) - loss(f - h)) / (2 * h)
-    assert_allclose(slope, first, rtol=1e-4, atol=1e-6)
+    assert_allclose(slope, (loss(f + h) - loss(f - h)) / (2 * h), rtol=1e-4, atol=1e-6)
     if link != "cauchit":
         second = (loss(f + h) - 2 * loss(f) + loss(f - h)) / h**2
         assert_allclose(bend, second, rtol=1e-3, atol=1e-4)
@@ -100,8 +99,7 @@ def test_thresholds_are_at_their_optimum_and_the_score_has_mean_0(link, structur
     model = ordinal.fit_boosting(
         X, y, sample_weight=weight, n_rounds=15, link=link, structure=structure
     )
-    Z = model._rows(X)
-    for k, f in enumerate(model._sums(Z)):
+    for k, f in enumerate(model._sums(model._rows(X))):
         assert_allclose(weight @ f, 0, atol=1e-8)
         one = structure == "score"
         theta = model.thresholds if one else model.thresholds[[k]]
@@ -194,8 +192,7 @@ def test_no_rank_is_impossible_where_scores_are_put_in_order():
     assert_allclose(P.sum(axis=1), 1)
     ordered = (np.diff(above, axis=1) <= 0).all(axis=1)
     plain = -np.diff(np.c_[np.ones(60), above, np.zeros(60)], axis=1)
-    expected = (60 * plain + h) / 61
-    assert_allclose(P[ordered], expected[ordered], rtol=1e-9)
+    assert_allclose(P[ordered], ((60 * plain + h) / 61)[ordered], rtol=1e-9)
 
 
 @pytest.mark.parametrize("structure", ["score", "scores"])

@@ -42,8 +42,7 @@ def test_large_arrays_in_single_precision_are_not_copied(rows, monkeypatch):
 
     monkeypatch.setattr(reading, "_LARGE", X.nbytes)
     monkeypatch.setattr(Arrays, "features", seen)
-    in_place = ordinal.fit_svorim(X, y, **OPTIONS)
-    assert solution(in_place) == solution(copied)
+    assert solution(ordinal.fit_svorim(X, y, **OPTIONS)) == solution(copied)
     assert chunks
     X[N // 2, 1] = np.inf
     with pytest.raises(ValueError, match=f"row is {N // 2 - CHUNK}, with inf"):
@@ -74,8 +73,7 @@ def test_a_link_of_very_many_rows_looks_at_few(rows, monkeypatch):
     np.testing.assert_allclose(
         P.mean(axis=0), np.bincount(y)[1:] / N, atol=3 * np.sqrt(0.25 / 200)
     )
-    whole = ordinal.fit_svorim(X, y, **options)
-    assert P.tobytes() == whole.predict_proba(X).tobytes()
+    assert P.tobytes() == ordinal.fit_svorim(X, y, **options).predict_proba(X).tobytes()
 
 
 NEEDS_BASIS = TypeError, "X comes in chunks, from which only a"

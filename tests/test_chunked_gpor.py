@@ -63,16 +63,14 @@ def test_a_number_of_rows_is_chosen_among_some_of_many(rows, monkeypatch):
 
 def test_gpor_finds_the_size_of_a_basis_of_blocks(rows):
     source = Cut([500], rows[0][:1200], rows[1][:1200])
-    model = fit(source, None, basis="auto", optimize=False)
-    assert 100 <= len(model.support) <= 400
+    assert 100 <= len(fit(source, None, basis="auto", optimize=False).support) <= 400
     assert source.open == 0
 
 
 def test_some_rows_of_a_source_are_taken_as_all_of_them_are(rows, monkeypatch):
     monkeypatch.setattr(preparation, "CHUNK", 1000)
     X, y = rows
-    problem = ChunkedProblem.from_source(Cut([700], X, y))
-    part = problem.subset(np.arange(0, N, 2))
+    part = ChunkedProblem.from_source(Cut([700], X, y)).subset(np.arange(0, N, 2))
     for kernel in ("rbf", "ard"):
         options = {"basis": ("random", 6), "kernel": kernel, "optimize": False}
         whole = fit(X[::2], y[::2], **options)

@@ -134,8 +134,7 @@ def test_a_search_is_continued_from_a_store(rows, tmp_path):
     assert len(files) == 2
     same(select(ordinal.fit_svorim, Cut([7, 9], *rows), None, **options), first)
     assert {p: p.stat().st_mtime_ns for p in tmp_path.iterdir()} == files
-    other = Cut([100], rows[0] + 1, rows[1])
-    select(ordinal.fit_svorim, other, None, **options)
+    select(ordinal.fit_svorim, Cut([100], rows[0] + 1, rows[1]), None, **options)
     assert len(list(tmp_path.iterdir())) == 4
 
 
@@ -151,8 +150,7 @@ def test_workers_in_processes_read_for_themselves(rows, mapped):
 def test_maps_are_sent_by_their_paths(mapped):
     sent = pickle.dumps(Arrays(mapped))
     assert len(sent) < 1000
-    again = pickle.loads(sent).X
-    np.testing.assert_array_equal(again, mapped)
+    np.testing.assert_array_equal(pickle.loads(sent).X, mapped)
     np.testing.assert_array_equal(
         pickle.loads(pickle.dumps(Arrays(mapped[:, 1:]))).X, mapped[:, 1:]
     )

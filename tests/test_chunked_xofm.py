@@ -64,8 +64,7 @@ def test_weights_and_gaps(rows):
     assert solution(without) == solution(whole)
     for cache_mb in (1000.0, 0.58, 1e-3):
         cut = {"cache_mb": cache_mb} | options
-        model = fitted(Cut([50, 60], X, y, w), None, **cut)
-        assert solution(model) == solution(whole)
+        assert solution(fitted(Cut([50, 60], X, y, w), None, **cut)) == solution(whole)
         assert solution(fitted(X, y, sample_weight=w, **cut)) == solution(whole)
 
 

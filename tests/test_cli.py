@@ -99,10 +99,9 @@ def replace_fit(monkeypatch, fit):
 
 def scores(out):
     """{method: (MAE, accuracy)} of a comparison's output."""
-    lines = [line.split() for line in out.splitlines()]
     return {
         cells[0]: (float(cells[1]), float(cells[4]))
-        for cells in lines
+        for cells in [line.split() for line in out.splitlines()]
         if cells and cells[0] in METHODS and cells[2:3] == ["±"]
     }
 
@@ -383,8 +382,7 @@ def test_predict_takes_columns_without_a_header_by_position(run, rows):
     run("fit t.csv --method npsvor --out m.npz")
     assert run("predict m.npz t.csv") == run("predict m.npz bare.csv")
     Standardizer.fit(X).save("m.npz")
-    error = run("predict m.npz bare.csv", code=2)
-    assert "holds a Standardizer, not a" in error
+    assert "holds a Standardizer, not a" in run("predict m.npz bare.csv", code=2)
 
 
 @pytest.mark.parametrize("kind", ["frequency", "length"])
@@ -439,8 +437,7 @@ def test_no_file_that_is_read_is_written(run, tmp_path, monkeypatch, line):
 
 
 def test_unknown_categories_are_named_once_per_column(run, told):
-    lines = [f"{k / 2},{'uvw'[k % 3]},{k % 2}\n" for k in range(30)]
-    text = "a,b,y\n" + "".join(lines)
+    text = "a,b,y\n" + "".join([f"{k / 2},{'uvw'[k % 3]},{k % 2}\n" for k in range(30)])
     Path("t.csv").write_text(text)
     run("fit t.csv --method svorim --folds 0 --out m.npz")
     Path("t.csv").write_text(text.replace("u", "new").replace("v,1", "new,1"))
@@ -772,8 +769,7 @@ def test_the_command_explains_and_reports_a_table_of_another_encoding(
 
 def test_coefficients_are_shown_by_the_command(people, run, told):
     run(f"fit {PEOPLE} --drop 'the id' --folds 0 --method svorim --out m.npz")
-    error = run("show m.npz --coefficients", code=2)
-    assert "a SvorModel has no coefficients" in error
+    assert "a SvorModel has no coefficients" in run("show m.npz --coefficients", code=2)
     run(f"{FIT_POM} --encoding cp1252 --drop 'the id'")
     out, err = told("show m.npz --coefficients")
     assert out.splitlines()[0].split() == ["name", "estimate"]
@@ -876,8 +872,7 @@ def test_the_index_of_pandas_is_no_column(form, index, told):
     assert "59 rows, 2 features, 3 ranks of 'grade'" in told(fit).out
     assert ordinal.load("m.npz").feature_names == ("east", "north")
     for options in ("", "--score"):
-        out = told(f"predict m.npz {path} {options}").out
-        assert len(out.splitlines()) == 60
+        assert len(told(f"predict m.npz {path} {options}").out.splitlines()) == 60
     assert "with the ranks of 'grade'" in told(f"{fit} --stream --set basis=20").out
 
 
@@ -900,8 +895,7 @@ def test_rows_without_a_label_are_left_out_if_asked(run, told):
     assert "58 rows, without 2 unlabelled rows: MAE" in err
     assert len(out.splitlines()) == 61
     assert "without 2 unlabelled rows" in run(f"compare t.csv --methods pom {drop}")
-    error = run(f"{fit} {drop} --stream --set basis=20", code=2)
-    assert "leave out --stream" in error
+    assert "leave out --stream" in run(f"{fit} {drop} --stream --set basis=20", code=2)
 
 
 @pytest.mark.parametrize(("cells", "message"), [

@@ -669,8 +669,7 @@ def test_searches_and_comparisons_take_random_effects():
         random="(1 | judge)",
     )  # fmt: skip
     assert isinstance(found.model, ordinal.models.ClmmModel)
-    clmm = partial(ordinal.fit_clmm, random="(1 | judge)")
-    methods = {"clmm": clmm, "pom": "pom"}
+    methods = {"clmm": partial(ordinal.fit_clmm, random="(1 | judge)"), "pom": "pom"}
     compared = ordinal.compare(FRAME, WINE["rating"], methods=methods, cv=3)
     assert np.isfinite(compared.mean()).all()
     with pytest.raises(ValueError, match=r"random='\(1 \| judge\)'"):

@@ -103,8 +103,7 @@ def test_edges_in_the_tail_of_the_effects_are_found(sd):
     """From one side of such an edge, Newton's step to a place leads to the other."""
     for z in np.linspace(-4, 4, 21):
         x = np.array([z * sd, z * sd + 1.5, sd])
-        loss = likelihood([0], np.ones(1), by_panels=True)
-        found = -loss.value_and_gradient(x)[0]
+        found = -likelihood([0], np.ones(1), by_panels=True).value_and_gradient(x)[0]
         exact = log_integral(0, 1.0, "logit", "cumulative", x)
         assert_allclose(found, exact, atol=5e-4, rtol=0)
 
@@ -168,8 +167,7 @@ def test_groups_of_several_ranks_are_integrated_with_cauchit():
     group, x = np.arange(120) % 20, rng.normal(size=120)
     score = x + 1.5 * rng.normal(size=20)[group] + rng.logistic(size=120)
     y = np.digitize(score, [-1.5, 0.0, 1.5])
-    fit = {"groups": {"g": group}, "link": "cauchit"}
-    model = ordinal.fit_clmm(x[:, None], y, **fit)
+    model = ordinal.fit_clmm(x[:, None], y, groups={"g": group}, link="cauchit")
     assert model.convergence.converged
     assert "all groups by panels" in model.summary()
     u = np.linspace(-12, 12, 24001)
@@ -361,8 +359,7 @@ def grid_loglik(model, x, y, group, n=41, moved=0.0):
             ends = theta[y + 1][:, None], theta[y][:, None]
             upper, lower = (1 / (1 + np.exp(at - end)) for end in ends)
             np.add.at(h, group, np.log(upper - lower))
-        of_class = logsumexp(h + log_density, axis=1)
-        of_school = np.bincount(np.arange(27) // 3, of_class)
+        of_school = np.bincount(np.arange(27) // 3, logsumexp(h + log_density, axis=1))
         out.append(of_school + log_density[list(point)].sum())
     return float(logsumexp(out, axis=0).sum())
 
@@ -390,8 +387,7 @@ def test_nested_factors_with_a_slope_have_quadrature():
     exact = grid_loglik(model, x, y, group, n=21)
     assert_allclose(model.loglik, exact, atol=0.02)
     more = model._remembered.loss.replaced(n_quadrature=11)
-    found = -more.value_and_gradient(model._remembered.x)[0]
-    assert_allclose(found, exact, atol=1e-4)
+    assert_allclose(-more.value_and_gradient(model._remembered.x)[0], exact, atol=1e-4)
     with pytest.warns(ApproximationWarning, match="with 9 quadrature nodes"):
         ordinal.fit_clmm(x, y, **fit)
 
@@ -447,8 +443,7 @@ def test_fits_whose_gradients_overflow_end_or_say_so():
     def fit(seed):
         rng, g = np.random.default_rng(seed), np.repeat(np.arange(15), 12)
         u, x = 80 * rng.normal(size=15), rng.normal(size=180)
-        score = u[g] + 80 * x + np.log(-np.log(rng.random(180)))
-        y = np.digitize(score, [-80, 80])
+        y = np.digitize(u[g] + 80 * x + np.log(-np.log(rng.random(180))), [-80, 80])
         return ordinal.fit_clmm(x[:, None], y, groups={"g": g}, link="cloglog")
 
     assert fit(5).convergence.status is Status.UNBOUNDED

@@ -33,8 +33,7 @@ def places(X, tower, width):
         padded = np.concatenate([np.zeros((width - 1) // 2), x, np.zeros(width)])
         c = [np.tanh(padded[j : j + width] @ tower.K[:-1] + tower.K[-1])
              for j in range(x.size)]  # fmt: skip
-        h = np.tanh(np.concatenate(c) @ tower.U[:-1] + tower.U[-1])
-        out.append(h @ tower.V)
+        out.append(np.tanh(np.concatenate(c) @ tower.U[:-1] + tower.U[-1]) @ tower.V)
     return np.array(out)
 
 
@@ -50,8 +49,7 @@ def test_the_objective_and_its_slopes(width):
     tower, T, fun = objective(training, width)
     x = tower.packed()
     value, gradient = fun(x)
-    Z = training.rows[slice(0, 30)][:, :-1]
-    E = places(Z, tower, width)
+    E = places(training.rows[slice(0, 30)][:, :-1], tower, width)
     loss = 0.0
     for i in range(T.low.size):
         low, asked, high = E[T.low[i]], E[T.asked[i]], E[T.high[i]]
@@ -105,8 +103,7 @@ def test_votes_are_the_mean_of_the_relations_to_pairs():
         ])  # fmt: skip
         votes = [(1 / (1 + np.exp(-sign * u))).mean(axis=0) for sign in (1, -1)]
         odds = model.decision_function(X)[:, k]
-        z = np.log(votes[0] / votes[1])
-        expected = model.slopes[k] * z - model.offsets[k]
+        expected = model.slopes[k] * np.log(votes[0] / votes[1]) - model.offsets[k]
         assert_allclose(odds, expected, rtol=1e-8, atol=1e-8)
         # the function is calibrated: its mean is the share of rows above, but for
         # what Platt moves targets by
@@ -126,8 +123,7 @@ def test_a_converged_fit_has_no_slope():
     start = Tower.drawn(3, 3, 2, 4, 4, rng)
     triplets = Triplets.drawn(training.rank, training.share, 500, rng)
     fun = Relations(training.rows, triplets, start, 1e-3, 1)
-    tower = tower_of(model)
-    value, slopes = fun(tower.packed())
+    value, slopes = fun(tower_of(model).packed())
     assert model.convergence.converged
     assert_allclose(np.abs(slopes).max(), model.convergence.violation, rtol=1e-6)
     assert_allclose(value, model.convergence.primal, rtol=1e-9)

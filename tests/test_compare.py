@@ -72,8 +72,7 @@ def test_the_best_comes_first_and_the_constants_are_the_shares():
         assert_allclose(result.scores["mae"][i, k], np.abs(y[test] - median).mean())
         hits = y[test] == classes[share.argmax()]
         assert_allclose(result.scores["accuracy"][j, k], hits.mean())
-        P = np.tile(share, (test.size, 1))
-        rps = metrics.rps(y[test], P, labels=classes)
+        rps = metrics.rps(y[test], np.tile(share, (test.size, 1)), labels=classes)
         assert_allclose(result.scores["rps"][i, k], rps)
     gain = compare(X, y, methods=["pom", "constant-mode"], scoring="accuracy")
     assert gain.mean()[0] >= gain.mean()[1]

@@ -81,8 +81,7 @@ def test_tables_with_words_and_gaps():
     assert_array_equal(sets.predict_interval(turned), sets.predict_interval(frame))
     assert sets.evaluate(frame, Y60)["coverage"][-1] >= 0.8
     by_pieces = cross_conformal(ordinal.fit_xofm, frame, Y60, 0.8, cv=3)
-    ends = (by_pieces.predict_interval(of) for of in (turned, frame))
-    assert_array_equal(*ends)
+    assert_array_equal(*(by_pieces.predict_interval(of) for of in (turned, frame)))
     assert by_pieces.feature_names == ("a", "b", "c", "kind")
 
 
@@ -102,8 +101,7 @@ def test_splits_test_no_row_twice():
     with pytest.raises(ValueError, match=r"^cv must test no row twice, but row 19 is$"):
         cross_conformal(ordinal.fit_svorim, X60, Y60, cv=twice)
     once = [(np.arange(30, 60), np.arange(20)), (np.arange(20), np.arange(30, 40))]
-    sets = cross_conformal(ordinal.fit_svorim, X60, Y60, cv=once)
-    assert sets.scores.size == 30
+    assert cross_conformal(ordinal.fit_svorim, X60, Y60, cv=once).scores.size == 30
 
     class Oracle:
         classes = np.arange(4)

@@ -145,8 +145,7 @@ def test_training_rows_are_recognised_in_every_form(form):
         some = np.where(np.arange(N) % 7, y, np.nan)
         fits["missing"] = ordinal.fit_pom(X, some, missing="drop")
         fits["preprocess"] = ordinal.fit_svorim(X, y, **WHOLE)
-        search = {"search": {"C": [1.0]}, "cv": 2}
-        fits["search"] = ordinal.select("svorim", X, y, **search).model
+        fits["search"] = ordinal.select("svorim", X, y, search={"C": [1.0]}, cv=2).model
         both = {"methods": ["pom", "svorim"], "tune": False, "cv": 2}
         fits["stacking"] = ordinal.fit_stacking(X, y, **both)
         fits["compare"] = ordinal.compare(X, y, methods=["svorim"], cv=2).best
@@ -210,8 +209,7 @@ def test_records_frames_and_scores_at_every_door(door, seed):
     mae = ordinal.metrics.mae(y, expected, **known)
     assert model.score(frame, y) == model.score(records, y) == mae
     hits = model.score(frame, y, scoring="accuracy", sample_weight=frame["age"])
-    weighted = np.average(expected == y, weights=frame["age"])
-    assert_allclose(hits, weighted)
+    assert_allclose(hits, np.average(expected == y, weights=frame["age"]))
     with pytest.raises(ValueError, match="X has no column 'age'"):
         model.predict({"size": 1.0, "ill": True, "g": "low"})
     try:
@@ -223,8 +221,7 @@ def test_records_frames_and_scores_at_every_door(door, seed):
     named = model.predict_proba(frame, as_frame=True)
     assert_array_equal(named, P)
     assert (list(named.columns), list(named.index)) == ([0, 1, 2], list(frame.index))
-    one = model.predict_proba(records[0], as_frame=True)
-    assert_allclose(one, P[:1], atol=1e-12)
+    assert_allclose(model.predict_proba(records[0], as_frame=True), P[:1], atol=1e-12)
     assert_allclose(model.score(frame, y, scoring="rps"),
                     ordinal.metrics.rps(y, P, **known))  # fmt: skip
 
@@ -257,8 +254,7 @@ def test_inference_depends_on_nothing_that_the_model_does_not_read(
         model, made = (make(FORMULAS[name], data, **more) for data in (frame, other))
     assert_array_equal(model.parameters, made.parameters)
     if name == "pom":
-        changes = (inference.influence(m).change for m in (model, made))
-        assert_array_equal(*changes)
+        assert_array_equal(*(inference.influence(m).change for m in (model, made)))
     model = loaded(model) if from_file else model
     mean = {"kind": "mean", "values": [0, 1, 4], **options}
 
@@ -350,8 +346,7 @@ def test_every_method_that_predicts_takes_records():
         (ordinal.companions.fit_elmor(frame[["age", "size"]], y), ["hidden"]),
     ):  # fmt: skip
         for name in names:
-            expected = getattr(model, name)(frame)
-            assert_equal(getattr(model, name)(records), expected)
+            assert_equal(getattr(model, name)(records), getattr(model, name)(frame))
     sets = ordinal.conformal(pom, frame, y)
     assert_equal({**sets.evaluate(records, y)}, {**sets.evaluate(frame, y)})
 
@@ -439,8 +434,7 @@ def test_linear_estimates_are_in_the_units_of_the_table(name, behind, penalty, s
     if name == "pom":
         first, second = (inference.odds_ratios(m) for m in (one, two))
         unit = np.where(first["name"] == "age", 1000.0, 1.0)
-        ratio = second["odds_ratio"] ** unit
-        assert_allclose(ratio, first["odds_ratio"], rtol=1e-4)
+        assert_allclose(second["odds_ratio"] ** unit, first["odds_ratio"], rtol=1e-4)
 
 
 DOORS = {
@@ -723,8 +717,7 @@ def test_missing_values_count_as_what_replaces_them(method, column, lacking, see
     frame = frame.astype({"ill": float, "g": object})
     here = np.random.default_rng(seed).random(N) < 0.7
     training = frame.assign(**{column: LACKING[lacking](frame[column], here)})
-    how = TablePreprocessor(indicator=False)
-    model = fit(method, training, y, preprocess=how)
+    model = fit(method, training, y, preprocess=TablePreprocessor(indicator=False))
     own = training[column]
     value = own.mode().min() if column == "g" else own.median()
     expected = predicted(
@@ -781,8 +774,7 @@ def test_constant_columns_leave_penalties_and_figures_as_they_are():
             coef = other.coef if other.coef.size == 2 else np.delete(other.coef, 1)
             assert_allclose(coef, one.coef, rtol=1e-6)
             assert other.coef.size == 2 or other.coef[1] == 0
-    model = fit("xofm", more, y, preprocess=Standardizer)
-    ordinal.plot.score_functions(model)
+    ordinal.plot.score_functions(fit("xofm", more, y, preprocess=Standardizer))
     for ax in plt.gcf().axes:
         assert all(np.isfinite(line.get_xdata()).all() for line in ax.lines)
     plt.close("all")

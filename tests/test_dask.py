@@ -104,8 +104,7 @@ def odd(X, y):
 def test_what_is_wrong_names_the_first_block(change, options, words):
     X, y, _ = table()
     y = y.astype(float)
-    changed = change(X, y)
-    X, y = changed or (X, y)
+    X, y = change(X, y) or (X, y)
     with pytest.raises(ValueError) as raised:  # noqa: PT011
         read_problem(da.from_array(X, chunks=CHUNK), y, **options)
     for word in words:
@@ -219,8 +218,7 @@ def test_tlssvor_has_the_bytes_of_one_process(options):
         there = ordinal.fit_tlssvor(*lazy(X, y, CHUNK, 5000), **options)
         other = ordinal.fit_tlssvor(da.from_array(X, chunks=(1000, 3)), y, **options)
     if "basis" not in options or options["basis"] == 20:  # the same basis
-        names = "coef", "thresholds", "support"
-        same_bytes(here, there, names)
+        same_bytes(here, there, ("coef", "thresholds", "support"))
     assert_allclose(other.convergence.primal, there.convergence.primal, rtol=0.01)
     if there.link is not None:
         P = here.predict_proba(X[:500])

@@ -72,8 +72,7 @@ def test_pieces_are_the_whole_table(path, piece):
 
 
 def test_blocks_of_a_file(path):
-    read = pandas.read_parquet if path.endswith("parquet") else pandas.read_csv
-    frame = read(path)
+    frame = (pandas.read_parquet if path.endswith("parquet") else pandas.read_csv)(path)
     source = data.blocks(path, target="stars", drop=["kind"])
     for _ in range(2):  # each call begins anew
         X, y = joined(source)
@@ -262,8 +261,7 @@ def test_predictions_are_written(model, tmp_path, proba):
         assert list(frame) == ["prediction", *names]
         np.testing.assert_array_equal(frame["prediction"], model.predict(X))
         if proba:
-            expected = model.predict_proba(X)
-            np.testing.assert_allclose(frame[names], expected, rtol=1e-12)
+            np.testing.assert_allclose(frame[names], model.predict_proba(X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("fitted_on", ["names", "places"])

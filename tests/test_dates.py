@@ -166,8 +166,7 @@ def test_pipelines_of_scikit_learn_take_tables():
     grid = {"tabletransformer__dates": [["visit"], {"visit": ["weekday"]}]}
     found = GridSearchCV(pipeline, grid, cv=3).fit(X, Y)
     assert np.isfinite(found.cv_results_["mean_test_score"]).all()
-    names = found.best_estimator_[0].get_feature_names_out()
-    assert names[0] == "x"
+    assert found.best_estimator_[0].get_feature_names_out()[0] == "x"
     made = TableTransformer(dates=["visit"]).set_output(transform="pandas")
     assert made.fit_transform(X).columns.tolist()[0] == "x"
 

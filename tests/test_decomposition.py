@@ -83,8 +83,7 @@ def test_labels_keep_their_order_and_ranks_without_rows_have_probability_0():
     with parallel_config(backend="threading"):
         model.fit(X, words[y])
     assert model.ranks_.tolist() == ["never", "low", "mid", "top"]
-    P = model.predict_proba(X)
-    assert_array_equal(P[:, model.classes_ == "never"], 0)
+    assert_array_equal(model.predict_proba(X)[:, model.classes_ == "never"], 0)
     expected = OrdinalDecomposition(LogisticRegression()).fit(X, y)
     assert_array_equal(model.predict(X), words[expected.predict(X)])
     ordered = pd.Categorical(words[y], categories=words, ordered=True)

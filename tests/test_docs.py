@@ -177,8 +177,7 @@ def test_headings_and_picture_of_a_method_page(page):
     titles = re.findall(r"^## (.*)$", text, re.MULTILINE)
     assert titles[:5] == FIRST_HEADINGS
     assert titles[-3:] == LAST_HEADINGS
-    between = titles[5:-3]
-    assert not set(between) & {*FIRST_HEADINGS, *LAST_HEADINGS}
+    assert not set(titles[5:-3]) & {*FIRST_HEADINGS, *LAST_HEADINGS}
     introduction = re.split(r"^#+ .*$", text, flags=re.MULTILINE)[1].strip()
     assert 60 < len(introduction)
     assert "\n\n" not in introduction  # one paragraph
@@ -197,8 +196,7 @@ def test_every_method_has_a_page_and_a_row_to_start_from():
     rows = (ROOT / "docs/start_here.md").read_text()
     for name in FITS:
         assert f"`{name}`" in pages, name
-        at_top = name in dir(ordinal)
-        full = name if at_top else f"companions.{name}"
+        full = name if name in dir(ordinal) else f"companions.{name}"
         assert f"[`{full}`](methods/" in rows, name
 
 
@@ -254,8 +252,7 @@ def test_every_page_is_in_a_table_of_contents():
     """The site must have each page, because a page in no toctree is found by nobody."""
     docs, listed = ROOT / "docs", {ROOT / "docs/index.md"}
     for page in docs.glob("**/*.md"):
-        pattern = r"(?ms)^```\{toctree\}\n(.*?)^```"
-        for entries in re.findall(pattern, page.read_text()):
+        for entries in re.findall(r"(?ms)^```\{toctree\}\n(.*?)^```", page.read_text()):
             names = [line for line in entries.split() if not line.startswith(":")]
             listed |= {page.parent / f"{name}.md" for name in names}
     assert set(docs.glob("**/*.md")) <= listed

@@ -77,8 +77,7 @@ def tidy(method, X, y, **options):
             raise
         return None
     c = model.convergence
-    numbers = [c.violation, c.primal, 0.0 if c.dual is None else c.dual]
-    assert np.isfinite(numbers).all()
+    assert np.isfinite([c.violation, c.primal, 0.0 if c.dual is None else c.dual]).all()
     assert np.isfinite(method.numbers(model, X)).all()
     assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-9)
     return model
@@ -269,8 +268,7 @@ def test_a_sparse_matrix_may_claim_any_width():
     y = np.arange(n) % 3
     for kernel in (kernels.RBF(0.1), kernels.Linear(), kernels.Polynomial()):
         model = ordinal.fit_svorim(wide, y, kernel=kernel)
-        same = ordinal.fit_svorim(narrow, y, kernel=kernel)
-        scores = same.decision_function(narrow)
+        scores = ordinal.fit_svorim(narrow, y, kernel=kernel).decision_function(narrow)
         assert_array_equal(model.decision_function(wide), scores)
     scaled = ordinal.fit_svorim(narrow, y).kernel.gamma  # 1 / the sum of variances
     assert_allclose(ordinal.fit_svorim(wide, y).kernel.gamma, scaled, rtol=0.1)

@@ -73,15 +73,13 @@ def test_a_ridge_at_the_end_of_the_range_is_taken():
     X, y = np.repeat(X60[:20], 3, axis=0), np.tile([0, 1, 2], 20)
     model = ordinal.companions.fit_elmor(X, y, n_hidden=5)
     assert model.convergence.converged
-    variance = np.cov(model.hidden(X).T, ddof=0).trace() / 5
-    assert_allclose(model.ridge / variance, 1e3)
+    assert_allclose(model.ridge / (np.cov(model.hidden(X).T, ddof=0).trace() / 5), 1e3)
 
 
 def test_ranks_are_those_of_the_nearest_code():
     model = ordinal.companions.fit_elmor(X60, Y60, n_hidden=20)
     o = model.decision_function(X60)
-    every = codes(np.arange(4))
-    square = ((o[:, None] - every) ** 2).sum(axis=2)
+    square = ((o[:, None] - codes(np.arange(4))) ** 2).sum(axis=2)
     assert_array_equal(model.predict(X60), square.argmin(axis=1))
     expected = (square - square.min(axis=1, keepdims=True)) / 4
     assert_allclose(-model.rank_values(o), expected, atol=1e-12)
@@ -100,8 +98,7 @@ def test_the_link_is_fitted_to_what_is_left_out():
     given = {"ridge": 1e-5, "n_hidden": 60, "probability": True}
     model = ordinal.companions.fit_elmor(X, y, **given)
     assert (model.predict(X) == y).mean() > 0.75
-    share = np.bincount(y) / 80
-    assert np.abs(model.predict_proba(X) - share).mean() < 0.15
+    assert np.abs(model.predict_proba(X) - np.bincount(y) / 80).mean() < 0.15
     # a row that is all of its rank is judged by all
     y = np.where(np.arange(60) == 7, 9, Y60)
     model = ordinal.companions.fit_elmor(X60, y, probability=True)

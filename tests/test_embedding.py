@@ -186,8 +186,7 @@ def use(model, method, X):
                 continue
             model.predict(rows, rule=rule)
         if certain(model):
-            P = model.predict_proba(rows)
-            assert np.isfinite(P).all()
+            assert np.isfinite(model.predict_proba(rows)).all()
         assert np.isfinite(method.numbers(model, rows)).all()
 
 

@@ -43,8 +43,7 @@ def test_the_fixed_point_is_that_of_the_sequential_schedule(case):
     assert got.converged
     assert got.violation <= 1e-8
     assert_allclose(got.objective, log_Z, rtol=1e-8, atol=1e-8)
-    sd = np.sqrt(np.diagonal(A))
-    assert_allclose(mean, h, atol=1e-6 * sd.max())
+    assert_allclose(mean, h, atol=1e-6 * np.sqrt(np.diagonal(A)).max())
     assert_allclose(var, np.diagonal(A), rtol=1e-6)
     assert_allclose(got.state[0], p, rtol=1e-5, atol=1e-6 / case.noise**2)
     assert_allclose(got.state[1], p * m, rtol=1e-5, atol=1e-5 * (1 + p.max()))

@@ -154,8 +154,7 @@ def test_numbers_that_are_categories_are_shuffled_as_such():
     more = table.assign(key="a column that the model does not have")
     found = model.explain(more[["key", "zone", "a"]], rank, n_repeats=1, rng=3)
     assert {*found.names} == {"zone", "a"}
-    rng = np.random.default_rng(3)
-    shuffled = table.assign(zone=rng.permutation(zone))
+    shuffled = table.assign(zone=np.random.default_rng(3).permutation(zone))
     assert found.names[0] == "zone"
     assert_allclose(found.importance[0], mae(rank, model.predict(shuffled)))
 
@@ -186,8 +185,7 @@ def test_importances_have_no_rounding_noise():
 
 @pytest.mark.parametrize("fit", [ordinal.fit_pom, ordinal.companions.fit_lat])
 def test_terms_of_one_raw_column_are_added_up(fit):
-    rng = np.random.default_rng(0)
-    word = np.array(["u", "v", "w"])[rng.integers(3, size=len(y))]
+    word = np.array(["u", "v", "w"])[np.random.default_rng(0).integers(3, size=len(y))]
     table = pd.DataFrame({"a": X[:, 0], "word": word})
     table.loc[::9, "a"] = np.nan
     model = fit(table, y, preprocess=TablePreprocessor(), l2=0.1)
@@ -324,8 +322,7 @@ def test_thresholds_are_marked_from_left_to_right():
     assert str(table) == "k   x word\na 0.5 a\nb nan long"
     sides = re.findall(r"align:(\w+)\">\w*<", table._repr_html_())
     assert sides[:3] == ["left", "right", "left"]
-    third = ordinal.fit_svorim(X, y, gamma=1 / 3)
-    assert "RBF(gamma=0.333333)" in repr(third)
+    assert "RBF(gamma=0.333333)" in repr(ordinal.fit_svorim(X, y, gamma=1 / 3))
     kernel = ordinal.kernels.ARD(np.full(30, 0.1))
     shown = repr(ordinal.fit_svorim(*sample(40, 3, d=30), kernel=kernel))
     assert max(map(len, shown.splitlines())) < 120
@@ -465,14 +462,12 @@ def test_a_report_does_not_depend_on_the_order_of_the_labels(words_of):
     order = np.argsort(ranks, kind="stable")
     words = words_of(model, Z[order], ranks[order])
     text = next(w for w in words if w.startswith("Calibrated on 150"))
-    covered = float(text.split(" in ")[1].split()[0])
-    assert abs(covered - 0.9) < 0.08
+    assert abs(float(text.split(" in ")[1].split()[0]) - 0.9) < 0.08
 
 
 def test_intervals_of_a_report(words_of):
     def interval(metric):
-        k = words.index(metric)
-        return [float(v) for v in words[k + 2].split(" to ")]
+        return [float(v) for v in words[words.index(metric) + 2].split(" to ")]
 
     Z = np.arange(40.0)[:, None]
     model = ordinal.fit_svorim(Z, np.arange(40) // 20)
@@ -482,8 +477,7 @@ def test_intervals_of_a_report(words_of):
     z = 1.96  # Wilson at 40 of 40: n / (n + z^2) to 1
     assert_allclose([low, high], [40 / (40 + z**2), 1.0], atol=1e-4)
     assert interval("mean absolute error (ranks)") == [0.0, 0.0]
-    wrong = np.where(np.arange(40) < 4, 1, ranks)
-    words = words_of(model, Z, wrong)
+    words = words_of(model, Z, np.where(np.arange(40) < 4, 1, ranks))
     half = 1.96 * np.sqrt(0.1 * 0.9 / 40)
     want = [0.1 - half, 0.1 + half]
     assert_allclose(interval("mean absolute error (ranks)"), want, atol=1e-4)
@@ -493,8 +487,7 @@ def test_a_report_summarises_its_data(evil, words_of):
     frame, labels, classes, _ = evil
     table = frame.assign(word=np.where(X[:, 0] > 0, "<u>", "v"))
     table.iloc[:7, 1] = np.nan
-    model = ordinal.fit_xofm(table, labels, classes=classes)
-    words = words_of(model, table, labels)
+    words = words_of(ordinal.fit_xofm(table, labels, classes=classes), table, labels)
     k = words.index("b")
     assert words[k + 1] == "7"  # values are missing; test_crossings.py has the others
     assert words[words.index("word") + 2] == "2 categories"

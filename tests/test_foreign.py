@@ -48,8 +48,7 @@ def table(n=60, seed=0):
     x, kind = rng.normal(size=n), rng.choice(["a", "b"], n)
     X = pd.DataFrame({"x": np.where(rng.random(n) < 0.1, np.nan, x), "kind": kind})
     score = x + (kind == "b") + 0.3 * rng.normal(size=n)
-    labels = np.array(["low", "mid", "high"])
-    return X, labels[np.digitize(score, [-0.5, 1.0])]
+    return X, np.array(["low", "mid", "high"])[np.digitize(score, [-0.5, 1.0])]
 
 
 RANKS = ["low", "mid", "high"]
@@ -79,8 +78,7 @@ def test_scores_are_those_of_the_classifier_on_coded_features():
 
 def test_the_winner_predicts_by_rules_and_is_pickled_but_not_saved(tmp_path):
     X, y = table()
-    found = compare(X, y, classes=RANKS, methods={"forest": FOREST}, cv=3)
-    best = found.best
+    best = compare(X, y, classes=RANKS, methods={"forest": FOREST}, cv=3).best
     assert isinstance(best, PreprocessedModel)
     assert isinstance(best.model, EstimatorModel)
     P = best.predict_proba(X)
@@ -93,14 +91,12 @@ def test_the_winner_predicts_by_rules_and_is_pickled_but_not_saved(tmp_path):
     assert "RandomForestClassifier" in repr(best)
     assert best.explain(X).names[0] == "x"
     assert best.classes.tolist() == RANKS
-    again = pickle.loads(pickle.dumps(best))
-    assert_array_equal(again.predict_proba(X), P)
+    assert_array_equal(pickle.loads(pickle.dumps(best)).predict_proba(X), P)
     with pytest.raises(TypeError, match=r"RandomForestClassifier.*use pickle"):
         best.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
     best.report(X, y, tmp_path / "report.html")
-    sets = ordinal.conformal(best, X, y)
-    assert sets.predict_proba(X).shape == P.shape
+    assert ordinal.conformal(best, X, y).predict_proba(X).shape == P.shape
 
 
 def test_a_minimal_class_is_copied_for_every_fit_and_given_arrays():
@@ -113,8 +109,7 @@ def test_a_minimal_class_is_copied_for_every_fit_and_given_arrays():
     )  # fmt: skip
     assert_array_equal(found.scores["accuracy"][0], found.scores["accuracy"][1])
     assert_array_equal(found.scores["rps"][0], found.scores["rps"][1])
-    made = [id(copy) for copy, _, _ in Shares.fits]
-    assert len({*made, id(given)}) == 4
+    assert len({*(id(copy) for copy, _, _ in Shares.fits), id(given)}) == 4
     assert {kind for _, kind, _ in Shares.fits} == {np.ndarray}
 
 
@@ -136,12 +131,11 @@ def test_weights_reach_the_fit_or_are_refused_by_name():
     X, y = table()
     X = X[["x"]].fillna(0.0)
     weight = np.random.default_rng(1).choice([0.0, 1.0, 3.0], len(y))
-    pipe = make_pipeline(StandardScaler(), LogisticRegression())
     methods = {
         "plain": LogisticRegression(),
         "pipe": make_pipeline(LogisticRegression()),
         "search": GridSearchCV(make_pipeline(LogisticRegression()), {}, cv=2),
-        "pipe of two": pipe,
+        "pipe of two": make_pipeline(StandardScaler(), LogisticRegression()),
     }
     how = {"classes": RANKS, "cv": 3, "sample_weight": weight, "scoring": "rps"}
     found = compare(X, y, methods=methods, **how)
@@ -186,8 +180,7 @@ def test_a_classifier_is_not_tuned_and_the_notes_say_so():
     assert "fit_pom" not in note
     assert "constant" not in note
     assert found.refit("GridSearchCV").model.estimator.best_params_["n_neighbors"] > 0
-    plain = compare(X, y, classes=RANKS, methods=[FOREST], cv=2)
-    assert "Not tuned" not in repr(plain)
+    assert "Not tuned" not in repr(compare(X, y, classes=RANKS, methods=[FOREST], cv=2))
 
 
 @pytest.mark.parametrize(("methods", "error", "message"), [

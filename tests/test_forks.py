@@ -56,8 +56,7 @@ def test_a_forked_child_fits_the_same_model(method):
     X, y = sample(200, 4)
     options = {"n_threads": 2, **method.brief}
     expected = solution(method.cut_short(X, y, **options))
-    same = forked(lambda: solution(method.cut_short(X, y, **options)) == expected)
-    assert same == 1
+    assert forked(lambda: solution(method.cut_short(X, y, **options)) == expected) == 1
 
 
 BESIDE = """

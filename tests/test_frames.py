@@ -118,8 +118,7 @@ def test_an_ordered_categorical_comes_back_from_whatever_predicts():
         by_formula = fit("y ~ a + b + c", table.assign(y=labels))
         assert by_formula.predict(table).dtype == labels.dtype
         assert by_formula.origin.call == f"{fit.__name__}('y ~ a + b + c', table)"
-    unordered = pd.Categorical(y)
-    told = fit_pom(table, unordered, classes=[0, 1, 2]).predict(table)
+    told = fit_pom(table, pd.Categorical(y), classes=[0, 1, 2]).predict(table)
     assert isinstance(told, np.ndarray)
     # the likelihood that profiles need is not lost on the way
     assert fit_pom(table, labels).confint(method="profile")["name"].size

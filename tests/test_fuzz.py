@@ -49,8 +49,7 @@ def test_relations_are_those_of_the_tests(fuzz, monkeypatch):
     for name, kind in (("never", "never"), ("types_of_labels_do_not_matter", "ok")):
         arguments = {"relation": repr(name), "method": "'pom'"}
         prelude = "from families.crossings import *"
-        call = fuzz("call").Call("crossed", arguments, prelude)
-        assert judge(call).kind == kind
+        assert judge(fuzz("call").Call("crossed", arguments, prelude)).kind == kind
 
 
 def test_families_draw_programs_from_the_seed_alone(fuzz):
@@ -126,7 +125,6 @@ def test_no_field_makes_probabilities_that_are_none(fuzz, name):
     ("absent", "bad source"),
 ])  # fmt: skip
 def test_judge(fuzz, source, kind):
-    call = fuzz("call").Call(f"({source})", {})
-    outcome = fuzz("judge").judge(call)
+    outcome = fuzz("judge").judge(fuzz("call").Call(f"({source})", {}))
     assert outcome.kind == kind
     assert outcome.failed == (kind not in ("ok", "ValueError"))

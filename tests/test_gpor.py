@@ -96,8 +96,7 @@ def assert_gradient(search, theta):
     # I + W K, whose determinant is in the objective, has a condition of up to
     # max W max k(x, x), with W of up to noise^-2
     prior = max(1.0, diagonal_of(search.infer(theta).kernel, search.X).max())
-    condition = prior * np.exp(-2 * theta[search.hyper.n_gammas])
-    rounding = max(1e-12, 1e-16 * condition)
+    rounding = max(1e-12, 1e-16 * (prior * np.exp(-2 * theta[search.hyper.n_gammas])))
     steps = steps_of(search, theta)
     expected, error = central_differences(value, theta, steps, rounding)
     # EP's last change is this; where it converges slowly, more was to come
@@ -339,8 +338,7 @@ def _slope(Q, W, f):
 def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):
     X, y = sample(60, 3)
     own = np.random.default_rng(0).normal(size=(3, 3))
-    problem = Problem.from_arrays(X, y)
-    search = Evidence(problem, own, Settings(kernel, inference))
+    search = Evidence(Problem.from_arrays(X, y), own, Settings(kernel, inference))
     theta = search.hyper.begin + 0.1
     _, gradient = search.minus(theta)
     change = slopes(lambda theta: search.minus(theta)[0], theta, 1e-4)
@@ -357,8 +355,7 @@ def test_rows_of_ones_own_are_a_basis(inference, kernel, tmp_path):
     again = ordinal.load(tmp_path / "model")
     assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     of_rows = fit_gpor(X, y, basis=X[:3], **options)
-    of_numbers = fit_gpor(X, y, basis=[0, 1, 2], **options)
-    assert_array_equal(of_rows.coef, of_numbers.coef)
+    assert_array_equal(of_rows.coef, fit_gpor(X, y, basis=[0, 1, 2], **options).coef)
 
 
 def test_the_start_of_the_paper():
@@ -496,8 +493,7 @@ def test_rows_beyond_the_memory_are_refused_before_any_work(monkeypatch):
         fit_gpor(X, y, basis=120)
     fit_gpor(X, y, basis=120, cache_mb=0.1, optimize=False)  # less is kept
     monkeypatch.setattr(memory, "physical_memory", lambda: 2**21)
-    weight = (np.arange(300) < 200).astype(float)
-    fit_gpor(X, y, sample_weight=weight, optimize=False)
+    fit_gpor(X, y, sample_weight=(np.arange(300) < 200).astype(float), optimize=False)
     monkeypatch.setattr(memory, "physical_memory", lambda: None)
     fit_gpor(X, y, optimize=False)
 

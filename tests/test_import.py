@@ -65,8 +65,7 @@ print(*loaded())
 def test_the_top_level_has_what_the_first_hour_needs():
     assert len(dir(ordinal)) <= 45
     modules = {*MODULES}
-    fits = {name for name in dir(ordinal) if name.startswith("fit_")}
-    assert len(fits) <= 13
+    assert len({name for name in dir(ordinal) if name.startswith("fit_")}) <= 13
     named = {name for names in NAMES[""].values() for name in names}
     assert {*dir(ordinal)} == named | modules | {"__version__"}
     # all other names of classes, and the other methods, have one home each

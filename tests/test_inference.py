@@ -121,8 +121,7 @@ def test_terms_of_mixed_models_are_tested_by_fits_without_them(case):
         test = inference.lr_test(smaller, model)
         assert table["chi2"][row] == pytest.approx(test.chi2, abs=2e-8)
         assert table["p_value"][row] == pytest.approx(test.p_value, abs=1e-8)
-        in_scale = case == "scale" and j == 1
-        assert table["dof"][row] == test.dof == 1 + in_scale
+        assert table["dof"][row] == test.dof == 1 + (case == "scale" and j == 1)
     assert table["loglik"][0] == model.loglik
 
 
@@ -149,8 +148,7 @@ def test_step_of_a_mixed_model_ends_at_the_fit_of_its_terms():
     assert_allclose(found.model.ranef()["mode"], smaller.ranef()["mode"], atol=1e-5)
     known = {"effects": "known", "groups": groups}
     P = found.model.predict_proba(X, **known)
-    other = smaller.predict_proba(X[:, :2], **known)
-    assert_allclose(P, other, atol=1e-6)
+    assert_allclose(P, smaller.predict_proba(X[:, :2], **known), atol=1e-6)
     # It has its training rows, and its own tests.
     assert_allclose(found.model.residuals(), smaller.residuals(), atol=1e-5)
     again, expected = (inference.drop1(m) for m in (found.model, smaller))
@@ -207,16 +205,14 @@ def test_step_of_a_ratio_model_says_that_ranks_are_separated():
 
 def test_contrasts_and_tests_of_ratio_models_are_functions_of_the_covariance():
     levels = np.array(["a", "b", "c"])[np.arange(120) % 3]
-    table = pd.DataFrame({"dose": levels, "x": X[:, 0]})
-    model = fit_ratio(table, Y)
+    model = fit_ratio(pd.DataFrame({"dose": levels, "x": X[:, 0]}), Y)
     found = inference.contrasts(model, "dose", adjust="none")
     own = [model.parameter_names.index(f"dose[{c}]") for c in "bc"]
     b, V = model.parameters[own], model.covariance[np.ix_(own, own)]
     assert_allclose(found["estimate"], [b[0], b[1], b[1] - b[0]])
     variance = [V[0, 0], V[1, 1], V[0, 0] + V[1, 1] - 2 * V[0, 1]]
     assert_allclose(found["standard_error"], np.sqrt(variance))
-    tested = inference.wald_test(model)
-    assert_allclose(tested["chi2"][0], b @ np.linalg.solve(V, b))
+    assert_allclose(inference.wald_test(model)["chi2"][0], b @ np.linalg.solve(V, b))
     assert inference.glance(model)["parameters"] == model.dof
     assert inference.tidy(model)["estimate"].size == model.dof
     assert {".leverage", ".residual"} < {*inference.augment(model)}
@@ -359,8 +355,7 @@ def test_quantile_residuals_lie_between_the_probabilities_of_ranks(fit):
         P, groups = model.predict_proba(X), None
     below = np.hstack([np.zeros((120, 1)), np.cumsum(P, axis=1)])
     row = np.arange(120)
-    u = np.random.default_rng(3).random(120)
-    expected = below[row, y] + u * P[row, y]
+    expected = below[row, y] + np.random.default_rng(3).random(120) * P[row, y]
     found = inference.residuals(model, kind="quantile", rng=3)
     assert_allclose(norm.cdf(found), expected, atol=1e-10)
     given = {} if groups is None else {"groups": groups}
@@ -376,8 +371,7 @@ def test_quantile_residuals_are_exact_far_in_the_tails():
     model = ordinal.fit_pom(X, Y, link="probit")
     far = np.array([[60.0, 0, 0], [-60.0, 0, 0]])
     low, high = inference.residuals(model, far, [0, 2], kind="quantile", rng=0)
-    eta = model.thresholds[0] - 60 * model.coef[0]
-    assert low < eta < -30
+    assert low < model.thresholds[0] - 60 * model.coef[0] < -30
     assert high > 30
 
 
@@ -391,8 +385,7 @@ def test_simulated_ranks_have_the_probabilities_of_the_model(family):
     assert_array_equal(drawn[:, :3], again)
     P, spread = model.predict_proba(X), []
     for k in range(3):
-        share = (drawn == k).mean(axis=1)
-        assert np.abs(share - P[:, k]).max() < 5 * np.sqrt(0.25 / n)
+        assert np.abs((drawn == k).mean(axis=1) - P[:, k]).max() < 5 * np.sqrt(0.25 / n)
         # the sum over the rows, whose ranks are dependent, has another variance
         spread.append((drawn == k).sum(axis=0).var())
     assert spread[0] > 1.5 * (P[:, 0] * (1 - P[:, 0])).sum()
@@ -443,8 +436,7 @@ def test_simulated_residuals_are_places_among_simulated_labels():
         assert np.all(values >= below / 200)
         assert np.all(values <= (upto + 1) / 200)
     # R's DHARMa would find the same limits of each row, from the probabilities.
-    exact = inference.residuals(model, kind="quantile", rng=0)
-    far = found.values - norm.cdf(exact)
+    far = found.values - norm.cdf(inference.residuals(model, kind="quantile", rng=0))
     P = model.predict_proba(X)[np.arange(len(y)), y]
     assert np.all(np.abs(far) < P + 5 * np.sqrt(0.25 / 199))
     how = {"by": group, "n": 199, "rng": 5, "groups": {"g": group}}

@@ -36,8 +36,7 @@ def coarse(n=80, r=6, seed=0, share=0.5):
     y = np.searchsorted(np.linspace(-1.8, 1.8, r - 1), latent)
     known = rng.random(n) >= share
     lower = np.where(known, y, np.maximum(y - rng.integers(0, 3, n), 0))
-    upper = np.where(known, y, np.minimum(y + rng.integers(0, 3, n), r - 1))
-    return X, lower, upper
+    return X, lower, np.where(known, y, np.minimum(y + rng.integers(0, 3, n), r - 1))
 
 
 def loglik(p, X, lower, upper, link="logit", nominal=(), scale=(), offset=0.0, w=1.0):
@@ -164,8 +163,7 @@ def test_a_path_ends_at_the_fit_without_penalty():
     assert (np.diff(path.loglik) > -1e-9).all()
     assert path.n_nonzero[0] == 0
     assert path.loglik[0] == pytest.approx(path.null_loglik, abs=1e-6)
-    end = ordinal.fit_pom(X, y)
-    assert_allclose(path.model(-1).coef, end.coef, atol=2e-3)
+    assert_allclose(path.model(-1).coef, ordinal.fit_pom(X, y).coef, atol=2e-3)
     one = ordinal.fit_pom(X, y, l1=float(path.lambdas[8]), tol=1e-9)
     assert_allclose(path.model(8).coef, one.coef, atol=1e-3)
 
@@ -179,8 +177,7 @@ def test_open_ends_strings_and_categoricals_are_the_same_intervals():
     opened = ordinal.fit_pom(X, RankIntervals(low, high))
     assert opened.classes.dtype.kind == "i"
     same_model(opened, full)
-    named = RankIntervals(words[lower], words[upper])
-    given = ordinal.fit_pom(X, named, classes=words)
+    given = ordinal.fit_pom(X, RankIntervals(words[lower], words[upper]), classes=words)
     assert np.array_equal(given.parameters, full.parameters)
     kind = pd.CategoricalDtype(list(words), ordered=True)
     ends = (pd.Series(words[v], dtype=kind) for v in (lower, upper))
@@ -295,10 +292,8 @@ def test_influence_of_intervals_is_that_of_leaving_rows_out():
     for i in np.argsort(found.cooks_distance)[[-1, -2, 100]]:
         left = np.arange(400) != i
         rest = RankIntervals(lower[left], upper[left])
-        part = ordinal.fit_pom(X[left], rest, tol=1e-10)
-        change = part.parameters - model.parameters
-        near = 0.03 * np.abs(change).max()
-        assert_allclose(found.change[i], change, atol=near)
+        change = ordinal.fit_pom(X[left], rest, tol=1e-10).parameters - model.parameters
+        assert_allclose(found.change[i], change, atol=0.03 * np.abs(change).max())
 
 
 def test_inference_that_needs_ranks_refuses_and_the_rest_works():
@@ -315,8 +310,7 @@ def test_inference_that_needs_ranks_refuses_and_the_rest_works():
     lr = ordinal.inference.proportional_odds_test(model, "lr")
     freed = ordinal.fit_pom(X, y, nominal=[0, 1])
     assert lr["chi2"][0] == pytest.approx(2 * (freed.loglik - model.loglik), abs=1e-5)
-    tested = ordinal.inference.lr_test(ordinal.fit_pom(X[:, :1], y), model)
-    assert tested.chi2 > 0
+    assert ordinal.inference.lr_test(ordinal.fit_pom(X[:, :1], y), model).chi2 > 0
     low, high = model.confint(method="profile")["lower"], model.coef
     assert (low[-2:] < high).all()
 
@@ -448,8 +442,7 @@ def test_metrics_score_by_the_nearest_rank_of_the_interval():
 def test_searches_and_comparisons_score_by_the_sets():
     X, lower, upper = coarse(120)
     y, grid = RankIntervals(lower, upper), {"l2": [0.01, 1.0]}
-    scoring = ["log_loss", "mae"]
-    found = ordinal.select("pom", X, y, search=grid, scoring=scoring, cv=3)
+    found = ordinal.select("pom", X, y, search=grid, scoring=["log_loss", "mae"], cv=3)
     splits = [(np.array(a), np.array(b)) for a, b in found.splits]
     for k, (train, test) in enumerate(splits):
         Z, spread = X[train].mean(axis=0), X[train].std(axis=0)
@@ -489,8 +482,7 @@ def test_support_vector_methods_have_no_margin_within_an_interval(fit):
         options={"maxiter": 500, "ftol": 1e-11},
     )  # fmt: skip
     for basis in (None, np.arange(40)):
-        given = {"C": 1.0, "kernel": "linear", "tol": 1e-5, "basis": basis}
-        model = fit(X, y, **given)
+        model = fit(X, y, C=1.0, kernel="linear", tol=1e-5, basis=basis)
         assert model.convergence.primal == pytest.approx(best.fun, rel=1e-4)
     raises(ValueError, "probability must be False", fit, X, y, probability=True)
     found = ordinal.select(fit, X, y, search={"C": [0.1, 1.0]}, cv=3)

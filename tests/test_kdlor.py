@@ -33,8 +33,7 @@ def scatter(Z, y, weight, u):
     ranks = [y == k for k in np.unique(y)]
     means = np.array([np.average(Z[k], axis=0, weights=p[k]) for k in ranks])
     within = Z - means[np.searchsorted(np.unique(y), y)]
-    around = Z - p @ Z
-    t = (p[:, None] * around**2).sum()
+    t = (p[:, None] * (Z - p @ Z) ** 2).sum()
     return within.T @ (p[:, None] * within) + u * t * np.eye(Z.shape[1]), means
 
 

@@ -85,8 +85,7 @@ def test_csr_rows_are_dense_rows(AB, kernel):
         for b in (B, CSR.from_any(sparse.csr_array(B))):
             assert_allclose(kernel(a, b), expected, **close)
             tile = np.empty(expected.shape)
-            every = slice(0, len(A)), slice(0, len(B))
-            Evaluator(kernel, a, b).tile(*every, tile)
+            Evaluator(kernel, a, b).tile(slice(0, len(A)), slice(0, len(B)), tile)
             assert_allclose(tile, expected, **close)
         assert_allclose(squared_norms(a), (A**2).sum(axis=1), rtol=1e-12)
         assert_allclose(diagonal_of(kernel, a), diagonal_of(kernel, A), rtol=1e-12)
@@ -170,8 +169,7 @@ def test_correlations_are_those_of_known_entries(X):
     assert_allclose(diagonal_of(PEARSON, X), np.diagonal(K), atol=1e-14)
     for a, b in ((A, B), (B, A), (B, B)):
         tile = np.empty((len(a), len(b)))
-        every = slice(0, len(a)), slice(0, len(b))
-        Evaluator(PEARSON, a, b).tile(*every, tile)
+        Evaluator(PEARSON, a, b).tile(slice(0, len(a)), slice(0, len(b)), tile)
         assert_allclose(tile, PEARSON(a, b), atol=1e-14)
     # positive semi-definite; on the diagonal the share that is known, if it varies
     assert np.linalg.eigvalsh(K).min() >= -1e-12
@@ -247,8 +245,7 @@ def test_exp_at_its_ends(dtype):
     assert_array_equal(exponential(beyond, dtype), 0)
     # what is left out is below the smallest normal float, or nearly
     assert np.exp(lowest) < 2 * np.finfo(np.float32).tiny
-    tiny = exponential(np.array([lowest + 1e-3]), dtype)
-    assert tiny > 0
+    assert exponential(np.array([lowest + 1e-3]), dtype) > 0
     assert_array_equal(exponential(np.array([-1e-320, -1e-30]), dtype), 1)
     got = exponential(-np.geomspace(1e-20, 1e4, 50_000), dtype)
     assert (got.min(), got.max()) == (0, 1)
@@ -405,8 +402,7 @@ def test_slopes_of_zeros_and_of_kernels_with_nothing_to_learn():
 
 
 def problem(X, **options):
-    y = np.arange(X.shape[0]) % 2
-    return Problem.from_arrays(X, y, **options)
+    return Problem.from_arrays(X, np.arange(X.shape[0]) % 2, **options)
 
 
 @given(hnp.arrays(np.float64, (6, 3), elements=numbers))

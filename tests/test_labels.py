@@ -30,8 +30,7 @@ WORDS = np.array(["low", "mid", "top", "best"])
 def test_halves_are_accepted_wherever_labels_are():
     y = STARS[RANK]
     plain = ordinal.select("pom", X, RANK, cv=3)
-    found = ordinal.select("pom", X, y, cv=3)
-    assert_array_equal(found.scores, plain.scores)
+    assert_array_equal(ordinal.select("pom", X, y, cv=3).scores, plain.scores)
     result = ordinal.compare(X, y, methods=["constant-median", "pom"], cv=3)
     assert result.best.predict(X).dtype == y.dtype
     assert "0.5|1.0" in result.best.threshold_names
@@ -116,8 +115,7 @@ def test_intervals_come_back_as_intervals(y):
     assert predicted.index.equals(TABLE.index)
     assert_array_equal(predicted.cat.codes, codes.predict(TABLE))
     assert_array_equal(model.classes, [str(one) for one in y.categories])
-    expected = metrics.mae(y.codes, codes.predict(TABLE))
-    assert metrics.mae(y, predicted) == expected
+    assert metrics.mae(y, predicted) == metrics.mae(y.codes, codes.predict(TABLE))
     assert metrics.kappa(pd.Series(y), pd.Series(predicted)) == pytest.approx(
         metrics.kappa(y.codes, codes.predict(TABLE))
     )
@@ -149,8 +147,7 @@ def test_levels_that_a_fold_lacks_are_scored_in_their_order():
     model = POM().fit(X[rest], y[rest])
     assert "best" not in model.ranks_
     labels = model.predict(X)
-    expected = -metrics.mae(y, labels, labels=WORDS)
-    assert model.score(X, y) == expected
+    assert model.score(X, y) == -metrics.mae(y, labels, labels=WORDS)
     assert np.isfinite(cross_val_score(POM(), X, y, cv=[(rest, top)])).all()
 
 

@@ -67,8 +67,7 @@ def test_a_matrix_takes_in_all_steps(p):
 def test_a_measured_hessian_is_inverted_whatever_its_signs():
     rng = np.random.default_rng(0)
     axes = np.linalg.qr(rng.standard_normal((4, 4)))[0]
-    bends = np.array([3.0, -2.0, 0.5, 1e-9])
-    x, H = rng.standard_normal(4), (axes * bends) @ axes.T
+    x, H = rng.standard_normal(4), (axes * np.array([3.0, -2.0, 0.5, 1e-9])) @ axes.T
     dense = DenseCurvature(4)
     dense.measure(lambda x: (0.0, H @ x), x, H @ x)
     size = np.array([3.0, 2.0, 0.5, 3e-4])  # a direction without curvature: no far step
@@ -156,8 +155,7 @@ def test_steps_and_their_lengths_are_limited():
     found = search(fun, np.full(3, 50.0), max_step=2.0, max_iter=4)
     assert found.status is Status.MAX_ITER
     assert found.n_iter == 4
-    lengths = np.linalg.norm(np.diff(at, axis=0), axis=1)
-    assert lengths.max() <= 2.0 * (1 + 1e-12)
+    assert np.linalg.norm(np.diff(at, axis=0), axis=1).max() <= 2.0 * (1 + 1e-12)
 
 
 def test_steps_are_halved_and_matrices_shifted():

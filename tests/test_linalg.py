@@ -14,8 +14,7 @@ SIZES = [1, 2, 31, 33, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 17]
 
 
 def positive_definite(n, seed=0, condition=1e3):
-    rng = np.random.default_rng(seed)
-    Q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    Q, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))
     A = (Q * np.geomspace(1, condition, n)) @ Q.T
     return (A + A.T) / 2
 

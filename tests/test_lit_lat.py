@@ -55,8 +55,7 @@ def test_the_returned_point_satisfies_kkt(name, case, l2, weights):
     model = FITS[name](X, y, l2=l2, sample_weight=weight, tol=1e-9)
     value, by_coef, by_threshold = slopes(name, model, X, y, weight)
     assert_allclose(model.convergence.primal, value, rtol=1e-12)
-    size = 1 + np.abs(X).max()
-    assert_allclose(by_coef, 0, atol=1e-9 * size)
+    assert_allclose(by_coef, 0, atol=1e-9 * (1 + np.abs(X).max()))
     b = model.thresholds
     assert (np.diff(b) >= 0).all()
     # equal thresholds are held by forces that push them together and add up to nothing
@@ -118,8 +117,7 @@ def is_separated(name, X, rank, T):
     order = np.column_stack([np.zeros((T - 1, X.shape[1])), order])
     rows = np.vstack([margins, order])
     zero = np.zeros(len(rows))
-    found = linprog(-margins.sum(0), A_ub=-rows, b_ub=zero, bounds=(-1, 1))
-    return -found.fun > 1e-7
+    return -linprog(-margins.sum(0), A_ub=-rows, b_ub=zero, bounds=(-1, 1)).fun > 1e-7
 
 
 def fitted(name, X, y, **options):
@@ -150,8 +148,7 @@ def test_a_fit_is_separated_where_linear_programming_finds_a_direction(name, cas
     model, messages = fitted(name, X, y)
     is_so = is_separated(name, X, y, y.max())
     assert (model.separated.size > 0) == is_so
-    expected = Status.SEPARATED if is_so else Status.CONVERGED
-    assert model.convergence.status is expected
+    assert model.convergence.status is (Status.SEPARATED if is_so else Status.CONVERGED)
     assert len(messages) == is_so
 
 

@@ -19,8 +19,7 @@ both = pytest.mark.parametrize("method", ["svorim", "redsvm"])
 def rows_of(n, r, rng=0):
     """Standardised rows, and ranks of about n / r of them by a curved score."""
     X = np.random.default_rng(rng).standard_normal((n, 3))
-    score = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
-    return X, score.argsort().argsort() * r // n
+    return X, (np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]).argsort().argsort() * r // n
 
 
 def points_of(method, n=120, r=80, C=1.0):
@@ -30,8 +29,7 @@ def points_of(method, n=120, r=80, C=1.0):
     lo, hi, slope = np.minimum(ends, 0), np.maximum(ends, 0), -s[None]
     price = np.ones(r - 1) if method == "redsvm" else None
     gram = Gram(RBF, X, 100.0, 1, n)
-    program = Program(lo, hi, slope, slope, price=price)
-    return Points(gram, program, np.zeros_like(lo))
+    return Points(gram, Program(lo, hi, slope, slope, price=price), np.zeros_like(lo))
 
 
 def groups(T, n, seed, price=0.0, sigma=0.7):
@@ -63,8 +61,7 @@ def test_thresholds_are_zeros_of_what_their_groups_lack(price, sigma, seed):
     b, t, inside, totals, lack = stepped(args)
     t0 = np.clip(g + sigma * (b[:, None] - f - p), lo, hi)
     assert_allclose(t, t0, atol=1e-11 * sigma)
-    strictly = (lo < t) & (t < hi)
-    assert_array_equal(inside.astype(bool), strictly)
+    assert_array_equal(inside.astype(bool), (lo < t) & (t < hi))
     assert_allclose(totals.sum(axis=0), t.sum(axis=0), atol=1e-12)
     assert_allclose(lack, -(t.sum(axis=1) + price * b), atol=1e-11 * sigma + 1e-12)
     # zero, unless a group without a price cannot be

@@ -87,8 +87,7 @@ def test_medians_are_found_among_the_thresholds(seed, link):
     X, y = rows(160, 130, seed)
     X = X - X.mean(axis=0)
     # Ranks without rows, at the ends as well, are never predicted.
-    how = {"classes": [-1, *range(200)]}
-    model = fit_pom(X, y, link=link, l2=1e-3, **how)
+    model = fit_pom(X, y, link=link, l2=1e-3, classes=[-1, *range(200)])
     P = model.predict_proba(X)
     assert_array_equal(model.predict(X), model.classes[decide(P, "median")])
     assert_array_equal(model.predict(X, rule="cost"), model.predict(X))

@@ -71,8 +71,7 @@ def test_scale_free_is_what_the_units_of_features_do_not_matter_to(method):
     scaled = X * [4.0, 0.25, 32.0] + [1.0, -2.0, 3.0]
     options = {**method.precise, **({"cv": 3} if method.composed else {})}
     f, g = (method.numbers(method(table, y, **options), table) for table in (X, scaled))
-    same = np.allclose(f, g, atol=10 * method.atol)
-    assert same == method_of(method.fit).scale_free
+    assert np.allclose(f, g, atol=10 * method.atol) == method_of(method.fit).scale_free
 
 
 @all_methods
@@ -81,8 +80,7 @@ def test_the_registry_knows_the_options_of_a_method(method):
     names = set(parameters) - {"X", "y", "methods"}
     assert names >= REQUIRED | (set() if method.composed else OF_STEPS)
     assert names & OPTIONAL == method.takes
-    kinds = {parameters[name].kind for name in names}
-    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+    assert {parameters[name].kind for name in names} == {inspect.Parameter.KEYWORD_ONLY}
 
 
 # A dual, sums over rows on a basis, a posterior, and sums of a likelihood
@@ -150,8 +148,7 @@ def test_weight_two_is_the_row_written_twice(method):
     times = np.random.default_rng(0).integers(0, 4, 30)
     a = method(X, y, sample_weight=times, **method.precise)
     rows = np.repeat(np.arange(30), times)
-    b = method(X[rows], y[rows], **method.precise)
-    assert_same(method, a, b, X)
+    assert_same(method, a, method(X[rows], y[rows], **method.precise), X)
     c = method(X, y, **method.precise)  # and weights do matter
     assert np.abs(method.numbers(c, X) - method.numbers(a, X)).max() > 10 * method.atol
 
@@ -201,8 +198,7 @@ def test_reversed_ranks_mirror_the_model(method):
     mirrored = sign * (g if g.ndim == 1 else g[:, ::-1])
     assert_allclose(f, mirrored, atol=method.atol, rtol=method.atol)
     if hasattr(a, "thresholds"):
-        mirrored = -b.thresholds[::-1]
-        assert_allclose(a.thresholds, mirrored, atol=10 * method.atol)
+        assert_allclose(a.thresholds, -b.thresholds[::-1], atol=10 * method.atol)
     differ = a.predict(X) != -b.predict(X)  # where a row lies between two labels
     assert differ.mean() < 0.1
 
@@ -309,8 +305,7 @@ def test_every_rule_does_what_it_says(method):
     assert_allclose(P.sum(axis=1), 1, rtol=1e-13)
     # they say something: more than half of the rows are where they are likely to be
     assert (P.argmax(axis=1) == sample(60, 4)[1]).mean() > 0.5
-    plain = model.predict(X)
-    assert_array_equal(model.predict(X, rule=method.rules[0]), plain)
+    assert_array_equal(model.predict(X, rule=method.rules[0]), model.predict(X))
     own = method.can("cost") and not method.composed
     skew = SKEW.T if own else SKEW  # in place of its own
     for rule in method.rules:
@@ -328,9 +323,8 @@ def test_every_rule_does_what_it_says(method):
     distance = np.abs(np.subtract.outer(range(4), range(4)))
     expected = 10 * (P @ (SKEW if own else distance)).argmin(axis=1)
     assert_array_equal(model.predict(X, rule="cost"), expected)
-    rng = np.random.default_rng(0)
     for cost in (
-        rng.normal(size=(4, 4)),  # gains on and off the diagonal
+        np.random.default_rng(0).normal(size=(4, 4)),  # gains on and off the diagonal
         np.array([[0, 2, 1, 3], [1, 0, 1, 0], [0, 0, 0, 0], [5, 1, 4, 0.0]]),
         np.ones((4, 4)),
     ):
@@ -357,8 +351,7 @@ def test_asymmetric_costs_move_predictions_in_their_direction(method, r):
         raises(ValueError, r"cost must be symmetric .*'fitted'", mean_rank, 4.0)
     up, down = mean_rank(4.0, **method.directed)
     further_up, further_down = mean_rank(20.0, **method.directed)
-    plain = method(X, y, **given, **method.directed).predict(X).mean()
-    assert down <= plain <= up
+    assert down <= method(X, y, **given, **method.directed).predict(X).mean() <= up
     assert up - down > 0.1 * (r - 1)
     assert further_up - further_down > 0.1 * (r - 1)
 
@@ -438,8 +431,7 @@ def test_the_same_kernel_in_every_form(method, name, kernel, gamma):
         if hasattr(model, "thresholds"):
             assert_allclose(model.thresholds, expected.thresholds, atol=atol)
         if method.rules[0] != "nearest":  # ties of two ranks
-            labels = model.predict(new_form, **at)
-            assert (labels == expected.predict(new)).mean() > 0.9
+            assert (model.predict(new_form, **at) == expected.predict(new)).mean() > 0.9
 
 
 @which(takes="kernel", missing="pearson")
@@ -453,8 +445,7 @@ def test_missing_entries_go_with_the_kernel_that_takes_them(method):
     expected = method(K, y, **PRECOMPUTED)
     diagonal = {"diagonal": np.ones(30)} if method.needs_diagonal else {}
     f = method.numbers(expected, K_new, **diagonal)
-    scale = np.abs(f).max()
-    assert_allclose(method.numbers(model, new), f, atol=1e-3 * scale)
+    assert_allclose(method.numbers(model, new), f, atol=1e-3 * np.abs(f).max())
     with pytest.raises(ValueError, match=r"^X must be finite or NaN; first bad row"):
         model.predict(np.where(np.isnan(new), np.inf, new))
 
@@ -480,8 +471,7 @@ def assert_same_within_certificates(method, a, b, X, other_X):
     """Either dual value bounds the objective of the other model, if they have any."""
     of_a, of_b = a.convergence, b.convergence
     if of_a.dual is None:
-        f = method.numbers(a, X)
-        assert_allclose(method.numbers(b, other_X), f, atol=1e-4)
+        assert_allclose(method.numbers(b, other_X), method.numbers(a, X), atol=1e-4)
     else:
         assert of_a.dual <= of_b.primal + 1e-6 * abs(of_b.primal)
         assert of_b.dual <= of_a.primal + 1e-6 * abs(of_a.primal)

@@ -78,8 +78,7 @@ def test_chunks_have_the_bytes_of_rows_in_memory(name, rows, tmp_path):
 def test_sparse_chunks_have_the_bytes_of_sparse_rows(name, rows):
     X, y = rows
     X = scipy.sparse.csr_array(np.where(X > 1, X, 0))
-    whole = solution(fit(name, X, y))
-    assert solution(fit(name, Cut([9, 9999], X, y))) == whole
+    assert solution(fit(name, Cut([9, 9999], X, y))) == solution(fit(name, X, y))
 
 
 @every(METHODS)

@@ -211,8 +211,7 @@ def test_a_fold_that_falls_short_is_reported(method):
     X, y = sample(60, 3)
     options = {**method.brief, "probability": True}
     ends = "(max_iter|n_epochs)"
-    match = f"^{method.fit.__name__}: {ends}"
-    model, _ = warned(method, X, y, **options, match=match)
+    model, _ = warned(method, X, y, **options, match=f"^{method.fit.__name__}: {ends}")
     assert model.convergence.status in (Status.MAX_ITER, Status.N_EPOCHS)
     assert np.isfinite(model.predict_proba(X)).all()
 

@@ -554,8 +554,7 @@ def row_calls(method, model):
 @every_method
 def test_new_rows_are_checked_by_every_prediction(method):
     probable = {"probability": True} if method.can("probability") else {}
-    model = method(X40, Y40, **probable)
-    for call in row_calls(method, model):
+    for call in row_calls(method, method(X40, Y40, **probable)):
         for X, error, message in [
             (X40[:, :2], ValueError, "^X has 2 features, the model was fitted on 3"),
             (X40[0], ValueError, r"^X must be 2-dimensional.*X\.iloc\[\[0\]\]"),

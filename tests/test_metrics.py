@@ -93,8 +93,7 @@ def test_definitions(case):
     mean = math.prod(right) ** (1 / len(right))
     assert gm(labels[a], labels[p], **args) == same(mean)
     assert ms(labels[a], labels[p], **args) == same(min(right))
-    expected = math.sqrt(right[0] * right[-1])
-    assert gmsec(labels[a], labels[p], **args) == same(expected)
+    assert gmsec(labels[a], labels[p], **args) == same(math.sqrt(right[0] * right[-1]))
 
 
 @given(predictions())

@@ -121,8 +121,7 @@ def test_all_that_has_rows_goes_along():
     b = fit_pom(X[KEEP], Y[KEEP], **kept)
     same(a, b)
     assert_array_equal(a.confint()["lower"], b.confint()["lower"])
-    groups = {"g": GROUP}
-    a = ordinal.fit_clmm(X, Y, groups=groups, missing_labels="drop")
+    a = ordinal.fit_clmm(X, Y, groups={"g": GROUP}, missing_labels="drop")
     b = ordinal.fit_clmm(X[KEEP], Y[KEEP], groups={"g": GROUP[KEEP]})
     assert_array_equal(a.coef, b.coef)
     assert a.n_missing_labels == GONE.size
@@ -140,13 +139,11 @@ def test_rows_without_a_label_do_not_count_in_a_preprocessor():
     far = X.copy()
     far[GONE] = 1e6
     a = fit_svorim(far, Y, missing_labels="drop", preprocess=Standardizer)
-    b = fit_svorim(X[KEEP], Y[KEEP], preprocess=Standardizer)
-    same(a, b)
+    same(a, fit_svorim(X[KEEP], Y[KEEP], preprocess=Standardizer))
     how = TablePreprocessor()
     a = PreprocessedModel.fit(fit_svorim, far, Y, preprocess=how, missing_labels="drop")
     how = TablePreprocessor()
-    b = PreprocessedModel.fit(fit_svorim, X[KEEP], Y[KEEP], preprocess=how)
-    same(a, b)
+    same(a, PreprocessedModel.fit(fit_svorim, X[KEEP], Y[KEEP], preprocess=how))
 
 
 def test_sources_of_chunks():
@@ -302,12 +299,5 @@ def test_messages_number_the_rows_of_the_caller():
     for given in (beside, {"offset": np.where(np.arange(60) == 40, np.inf, 0.0)}):
         raises(ValueError, "row 40", fit_pom, lacking, RANK, missing="drop", **given)
     few = {"search": {"C": [1.0]}, "outer": 1, "test_size": 56, "cv": 5}
-    raises(
-        ValueError,
-        r"cv within outer\[0\] .* rows, 4,",
-        nested,
-        "svorim",
-        X,
-        RANK,
-        **few,
-    )
+    message = r"cv within outer\[0\] .* rows, 4,"
+    raises(ValueError, message, nested, "svorim", X, RANK, **few)

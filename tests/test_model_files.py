@@ -68,13 +68,12 @@ def toy(**changes):
         Convergence(Status.CONVERGED, 3, 1e-4, 1e-3, 1.5, -math.inf, 0.25),
         Convergence(Status.MAX_ITER, 4, 0.1, 1e-3, 2.5, 1.0, 0.25),
     )
-    convergence = Convergence.of_parts(parts)
     model = Toy(
         support=np.array([[0.1, -1.0], [2.0, 1 / 3]]),
         coef=np.array([0.1, 1e-300]),
         classes=np.array(["low", "höher"]),
         kernel=kernels.RBF(0.1),
-        convergence=convergence,
+        convergence=Convergence.of_parts(parts),
         C=0.1,
         names=("a", "b"),
         parts=[Scale(np.array([1.0])), Scale(np.array(True))],
@@ -165,8 +164,7 @@ one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture
 @one_folder
 @given(value=values)
 def test_every_value_comes_back_exactly(value, tmp_path):
-    got = through_file(Box(value), tmp_path / "m")
-    assert_same_fields(native(value), got.anything)
+    assert_same_fields(native(value), through_file(Box(value), tmp_path / "m").anything)
 
 
 def test_the_path_is_used_as_given_and_arrays_in_the_order_of_kernels(tmp_path):
@@ -188,10 +186,8 @@ def test_the_format_is_as_documented(tmp_path, path):
     assert (header["format"], header["version"]) == ("ordinal-model", 3)
     assert header["model"]["class"] == "Toy"
     # else the refusals below could have any reason
-    model = load(write(path, **{"model.factor": FACTOR}))
-    assert_array_equal(model.factor, [1, 2])
-    model = Scale(np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3)))
-    model.save(path)
+    assert_array_equal(load(write(path, **{"model.factor": FACTOR})).factor, [1, 2])
+    Scale(np.asfortranarray(np.arange(6, dtype=">i4").reshape(2, 3))).save(path)
     header, _ = members_of(path)
     digest = hashlib.blake2b(json.dumps(header["model"]).encode(), digest_size=16)
     digest.update(b"\nmodel.factor <i4 (2, 3)\n")

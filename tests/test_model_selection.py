@@ -20,8 +20,7 @@ from ordinal.model_selection import (
 def labels_and_size(draw):
     """Labels with rare ranks, in random order, and a feasible number of test rows."""
     counts = draw(st.lists(st.integers(1, 12), min_size=1, max_size=6))
-    room = sum(counts) - len(counts)
-    if room == 0:
+    if sum(counts) - len(counts) == 0:
         counts[0], room = counts[0] + 1, 1
     y = draw(st.permutations(np.repeat(np.arange(len(counts)), counts).tolist()))
     return np.array(y), draw(st.integers(1, room))
@@ -132,8 +131,7 @@ def test_training_sets_grow_with_every_rank_in_its_share(case, seed, k):
             assert count.min() >= 1
             # one share of all ranks, as far as whole rows have it
             least = ((count - 1) / total)[count > 1].max(initial=0)
-            most = ((count + 1) / total)[count < total].min(initial=2)
-            assert least <= most
+            assert least <= ((count + 1) / total)[count < total].min(initial=2)
 
 
 def test_sizes_are_numbers_of_rows_or_shares_of_them():

@@ -105,8 +105,7 @@ def test_probabilities_are_those_of_the_loss(name):
     model = fit(X, y, n_hidden=3, l2=0.03, **options)
     score = model.hidden(X) @ np.atleast_2d(model.output_weights).T
     if name.startswith("nnpom"):
-        link = F[name.removeprefix("nnpom-")]
-        below = link(model.thresholds - score)
+        below = F[name.removeprefix("nnpom-")](model.thresholds - score)
         assert_allclose(model.decision_function(X), score[:, 0], atol=1e-12)
     else:
         below = 1 - F["logit"](score - model.offsets)

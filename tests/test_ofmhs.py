@@ -12,10 +12,7 @@ from strategies import sample
 
 import ordinal
 from ordinal.companions import fit_ofmhs
-from ordinal.ofmhs.hierarchy import (
-    both_ways,
-    scores,
-)
+from ordinal.ofmhs.hierarchy import both_ways, scores
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -53,8 +50,7 @@ def primal_and_dual(model, X, y, weight):
         f = f + model.pairs[j, k] * Z[:, j] * Z[:, k]
     value = -share @ np.log(probabilities(f, model.thresholds, y))
     l_pair = model.l1 * math.sqrt(2 + model.pair_ratio**2)
-    own = model.main - model.brought.sum(axis=1)
-    penalty = model.l1 * np.abs(own).sum()
+    penalty = model.l1 * np.abs(model.main - model.brought.sum(axis=1)).sum()
     # d log(F(b) - F(a)) / df of logistic F is F(b) + F(a) - 1
     edges = np.concatenate([[-np.inf], model.thresholds, [np.inf]])
     slope = share * (
@@ -69,8 +65,7 @@ def primal_and_dual(model, X, y, weight):
         c = min(c, l_pair / math.hypot(g[j], g[k], G[j, k]))
         tangent -= G[j, k] * model.pairs[j, k]
     mass = np.bincount(y, share)
-    null = -(mass * np.log(mass)).sum()
-    return value + penalty, c * tangent, (g, G), null
+    return value + penalty, c * tangent, (g, G), -(mass * np.log(mass)).sum()
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 3.0])
@@ -114,10 +109,8 @@ def test_the_largest_penalty_is_where_effects_begin(ratio):
     at = fit_ofmhs(X, y, l1=none.largest, pair_ratio=ratio)
     assert not at.main.any()
     assert not at.pairs.any()
-    below = fit_ofmhs(X, y, l1=0.99 * none.largest, pair_ratio=ratio)
-    assert below.main.any()
-    mass = np.bincount(y) / len(y)
-    assert_allclose(at.predict_proba(X[:1])[0], mass, atol=1e-12)
+    assert fit_ofmhs(X, y, l1=0.99 * none.largest, pair_ratio=ratio).main.any()
+    assert_allclose(at.predict_proba(X[:1])[0], np.bincount(y) / len(y), atol=1e-12)
 
 
 def test_without_pairs_it_is_the_lasso_of_pom():
@@ -133,8 +126,7 @@ def test_without_pairs_it_is_the_lasso_of_pom():
             lasso.convergence.primal, rel=1e-11
         )
     # and a ratio that no pair reaches is as good as infinite
-    large = fit_ofmhs(X, y, l1=0.05, pair_ratio=1e6, tol=1e-12)
-    assert_array_equal(large.pairs, 0)
+    assert_array_equal(fit_ofmhs(X, y, l1=0.05, pair_ratio=1e6, tol=1e-12).pairs, 0)
 
 
 def test_features_that_say_nothing_have_no_effects():
@@ -156,8 +148,7 @@ def test_features_that_say_nothing_have_no_effects():
 def test_probabilities_and_labels_are_those_of_the_formula():
     X, y = crossed()
     # ranks 0 and 6 beyond all rows, 3 between them
-    ranks = np.array([1, 2, 4, 5])[y]
-    model = fit_ofmhs(X, ranks, classes=range(7))
+    model = fit_ofmhs(X, np.array([1, 2, 4, 5])[y], classes=range(7))
     P = model.predict_proba(X)
     f, inner = model.decision_function(X), model.thresholds[[1, 2, 4]]
     for k in range(4):

@@ -48,8 +48,7 @@ def test_every_projection_is_the_svorim_of_its_problem(C):
         assert abs(part.primal - alone.convergence.primal) <= slack
         groups = np.isfinite(model.cuts[k]).sum()
         assert -1e-9 <= part.gap <= 0.5e-8 * C * groups * weight.sum() + 1e-9
-        b = model.cuts[k][np.isfinite(model.cuts[k])]
-        assert (np.diff(b) >= -1e-7).all()
+        assert (np.diff(model.cuts[k][np.isfinite(model.cuts[k])]) >= -1e-7).all()
         assert objective(model, k, C, weight) >= alone.convergence.dual - 1e-9
 
 
@@ -88,8 +87,7 @@ def test_thresholds_that_are_one_leave_no_room_for_here():
     model = fit_opbe(X, Y)
     cuts = model.cuts.copy()
     cuts[2] = cuts[2].mean()
-    narrow = replace(model, cuts=cuts)
-    P = narrow.predict_proba(X)
+    P = replace(model, cuts=cuts).predict_proba(X)
     assert np.isfinite(P).all()
     z = model.decision_function(X)[:, 2]
     assert (P[np.abs(z - cuts[2, 0]) > 1e-4, 2] < 1e-9).all()

@@ -98,8 +98,7 @@ def rows(draw, z=1e3):
     s = 10 ** draw(st.floats(-3, 3))
     widths = st.floats(-10, 2).map(lambda e: 10**e)
     gap = np.array(draw(st.lists(widths, max_size=3))) * s
-    first = draw(st.floats(-z, z)) * s
-    b = first + np.append(0, np.cumsum(gap))
+    b = draw(st.floats(-z, z)) * s + np.append(0, np.cumsum(gap))
     rank = draw(st.integers(0, b.size))
     h = draw(st.floats(-z, z)) * s if draw(st.booleans()) else 0.0
     return h, s * s, rank, b, np.concatenate([[np.inf], gap, [np.inf]])

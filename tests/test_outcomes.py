@@ -67,9 +67,8 @@ def errors_of_quantiles(model, P_of):
     def below(v):
         there = moved(model, v)
         F = np.cumsum(np.atleast_2d(P_of(there))[:, model.predictor.observed], axis=1)
-        rows = zip(at, F, strict=True)
         return np.array(
-            [np.interp(a, labels_of(model), row) for a, row in rows]
+            [np.interp(a, labels_of(model), row) for a, row in zip(at, F, strict=True)]
         ).ravel()
 
     error = errors(model, slopes(below, model.parameters, 1e-5)).reshape(at.shape)
@@ -88,8 +87,7 @@ def slowly(model, kind, rows):
         return quantile(model, P, Q)
     if kind == "latent":
         J = structure_of(model.predictor.threshold, len(model.thresholds))
-        mean = (J @ model.alpha).mean()
-        f = model.decision_function(rows) - mean
+        f = model.decision_function(rows) - (J @ model.alpha).mean()
         nominal = rows[:, model.predictor.nominal] @ model.nominal_coef.T
         return (f + nominal.mean(axis=1))[:, None]
     below = np.cumsum(P, axis=1)[:, :-1]
@@ -127,8 +125,7 @@ def test_rows_and_averages_have_errors_by_differences(name, kind):
 
     found = model.predictions(rows, kind=kind, sample_weight=weight, **at)
     assert_allclose(found["estimate"], mean(model), rtol=1e-9, atol=1e-12)
-    G = slopes(lambda v: mean(moved(model, v)), x, 1e-5)
-    expected = errors(model, G)
+    expected = errors(model, slopes(lambda v: mean(moved(model, v)), x, 1e-5))
     if kind == "quantile":
         share = weight / weight.sum()
         expected = errors_of_quantiles(model, lambda m: share @ m.predict_proba(rows))
@@ -261,8 +258,7 @@ def test_cells_are_averages_of_rows_with_these_values():
     ])  # fmt: skip
     by = predictions(model, kind="mean", by="on", grid=True)
     for on in (0, 1):
-        rows = grid[grid["on"] == on]
-        one = predictions(model, rows, kind="mean")
+        one = predictions(model, grid[grid["on"] == on], kind="mean")
         assert_allclose(by["estimate"][on], one["estimate"][0])
         assert_allclose(by["standard_error"][on], one["standard_error"][0])
 
@@ -277,8 +273,7 @@ def test_effects_on_other_scales_are_sums_of_those_on_probabilities():
 
     def effect(v, step=1e-3):
         def value(t):
-            P = moved(model, v).predict_proba(X + t)
-            return (P @ LABELS).mean(keepdims=True)
+            return (moved(model, v).predict_proba(X + t) @ LABELS).mean(keepdims=True)
 
         return slopes(value, np.zeros(3), step)[0]
 
@@ -302,8 +297,7 @@ def test_effects_on_other_scales_are_sums_of_those_on_probabilities():
     ({"by": "x1"}, "by names the numeric column 'x1': pass its values"),
 ])  # fmt: skip
 def test_arguments_that_do_not_fit(given, message):
-    model = FITS["symmetric"]()
-    raises(ValueError, f"(?i){message}", model.predictions, X, **given)
+    raises(ValueError, f"(?i){message}", FITS["symmetric"]().predictions, X, **given)
 
 
 def test_cells_and_means_need_rows_and_numbers():
@@ -416,5 +410,4 @@ def test_rows_far_away_have_errors_that_are_finite(link):
     model = fit_pom(X, Y, link=link)
     for size in (1e3, 1e150):
         for function in (predictions, marginal_effects):
-            found = function(model, size * X[:20])
-            assert np.isfinite(found["standard_error"]).all()
+            assert np.isfinite(function(model, size * X[:20])["standard_error"]).all()

@@ -180,8 +180,7 @@ def rounding(p, s):
     )
     of_sum = 1e-15 * (99 + s.n_iter) * (1 + p.width.sum(axis=1).max())
     b = np.abs(multipliers(s)).max()
-    of_value = (1 + p.width.sum()) * of_f + len(s.z) * (b + 1) * of_sum
-    return of_f, of_sum, of_value
+    return of_f, of_sum, (1 + p.width.sum()) * of_f + len(s.z) * (b + 1) * of_sum
 
 
 def assert_feasible(p, s, of_sum):
@@ -235,8 +234,7 @@ def starts(draw, p):
 
 @given(st.data(), programs())
 def test_the_start_does_not_matter(data, p):
-    start = data.draw(starts(p))
-    a, b = solved(p), solved(p, start.copy())
+    a, b = solved(p), solved(p, data.draw(starts(p)).copy())
     assert b.status is Status.CONVERGED
     assert_certified(p, b, 1e-6)
     slack = bound_on_gap(p, a) + bound_on_gap(p, b)
@@ -261,8 +259,7 @@ def ranks(kind, n=400, T=4, C=30.0, noise=4.0):
         width *= (y == j) | (y == j + 1)
     lo, hi = np.where(y > j, 0.0, -width), np.where(y > j, width, 0.0)
     price = np.linspace(0.5, 2, T)
-    slope = np.where(y > j, -1.0, 1.0)
-    terms = Terms.linear(lo, hi, slope, **of_kind(kind, price))
+    terms = Terms.linear(lo, hi, np.where(y > j, -1.0, 1.0), **of_kind(kind, price))
     return Program(kernels.RBF(0.5)(X, X), terms)
 
 
@@ -283,8 +280,7 @@ def test_more_thresholds_than_a_block_has_groups(kind):
     T = groups_of_block(1000) + 6
     assert least_rows(T) == least_rows(groups_of_block(T)) < 4 * T
     p = ranks(kind, n=150, T=T)
-    few = Gram(kernels.Precomputed(), p.K, 1e-9, 1, least_rows(T))
-    for rows in (gram(p.K), few):
+    for rows in (gram(p.K), Gram(kernels.Precomputed(), p.K, 1e-9, 1, least_rows(T))):
         s = solved(p, rows=rows, tol=1e-3)
         assert s.status is Status.CONVERGED
         assert_certified(p, s, 1e-3)
@@ -299,8 +295,7 @@ def test_a_newton_step_from_anywhere_is_feasible_and_no_worse(data, p):
     moved = newton_step(points, 0)
     assert_feasible(p, point, of_sum)
     assert not point.mu[mu == 0].any()
-    rounding = (1 + p.width.sum()) * np.abs(p.K).max() * 1e-13
-    assert value(p, point) <= before + rounding
+    assert value(p, point) <= before + (1 + p.width.sum()) * np.abs(p.K).max() * 1e-13
     if not moved:
         assert_array_equal(point.g, g)
 
@@ -346,11 +341,7 @@ def test_there_is_no_newton_step_where_none_is_worth_it():
     M, E = B @ B.T + np.eye(20), np.tile(np.eye(2), (10, 1))
     indefinite, zero, box = M.copy(), np.zeros(20), np.full(20, 9.0)
     indefinite[4, 4] = -0.1
-    for A, by, room in (
-        (indefinite, slope, box),
-        (M, zero, box),
-        (M, slope, zero),
-    ):
+    for A, by, room in ((indefinite, slope, box), (M, zero, box), (M, slope, zero)):
         assert clamped_step(A.copy(), by, zero, -room, room, E) is None
     # of 513 variables half want to be 9 higher and half 9 lower
     for m, moves in [(512, True), (513, False)]:
@@ -405,8 +396,7 @@ def test_where_rounding_stops_it_the_best_point_is_kept(kind, monkeypatch):
 @every_kind
 @pytest.mark.parametrize("n", [2, 3, 150])
 def test_an_indefinite_matrix_ends_with_an_honest_status(kind, n):
-    rng = np.random.default_rng(n)
-    K = rng.normal(size=(n, n))
+    K = np.random.default_rng(n).normal(size=(n, n))
     K += K.T
     p = ranks(kind, n=n, T=min(3, n - 1))._replace(K=K)
     s = solved(p, max_time=600.0)

@@ -166,8 +166,7 @@ def test_the_interpreter_ends_while_helpers_are_at_work():
 @pytest.mark.slow("an interpreter that is pressed many times")
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no interval timer")
 def test_no_press_is_lost_in_a_region():
-    told = printed(HEAD + PRESSED, warnings="ignore")
-    assert told == "every press was heard\n"
+    assert printed(HEAD + PRESSED, warnings="ignore") == "every press was heard\n"
 
 
 def test_without_more_threads_a_region_is_done_by_one(pool, monkeypatch):

@@ -173,8 +173,7 @@ def fitted(d=18, n=120):
     y = np.searchsorted([0.8, 1.2], X[:, 0] + X[:, 1])
     X[:, 2] = rng.integers(4, size=n)
     X[::5, 3] = np.nan
-    model = fit_xofm(X, y, categorical=[2], n_factors=2)
-    return X, model
+    return X, fit_xofm(X, y, categorical=[2], n_factors=2)
 
 
 @pytest.mark.slow("a fit and figures laid out")
@@ -193,8 +192,7 @@ def test_score_functions_are_those_of_the_model_the_most_important_first():
         rows = np.array([bar.get_height() for bar in bars["rows"]])
         assert_allclose(rows / rows.max(), f.share / f.share.max())
         if f.name == "x3":
-            heights = [bar.get_height() for bar in bars["score"]]
-            assert_allclose(heights, f.score)
+            assert_allclose([bar.get_height() for bar in bars["score"]], f.score)
             continue
         left = [bar.get_x() for bar in bars["rows"]]
         width = (f.at[-1] - f.at[0]) / f.share.size

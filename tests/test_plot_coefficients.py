@@ -69,8 +69,7 @@ def test_odds_ratios_are_on_a_logarithmic_axis(model):
     assert low < bars.min()
     assert high > bars.max()
     ax.figure.canvas.draw()
-    shown = [t.get_text() for t in ax.get_xticklabels()]
-    assert {"0.5", "1", "2"} <= set(shown)
+    assert {"0.5", "1", "2"} <= {t.get_text() for t in ax.get_xticklabels()}
     x = np.linspace(-1, 1, 40)
     y = np.digitize(x + 0.7 * np.sin(99 * x), [0])
     model = fit_pom(np.column_stack([x, 100 * np.cos(7 * x)]), y)
@@ -109,8 +108,7 @@ def test_models_within_others_are_drawn(model):
         assert len(plot.coefficients(one).get_yticks()) == 2
     assert plot.residuals(estimator, "x1").get_xlabel() == "x1"
     assert plot.residuals(scaled, "x1").get_xlabel() == "x1"
-    mixed = CLMM().fit(X, y, groups=judges)
-    assert len(plot.random_effects(mixed).get_yticks()) == 9
+    assert len(plot.random_effects(CLMM().fit(X, y, groups=judges)).get_yticks()) == 9
     curves = XOFM().fit(X, y)
     assert plot.contributions(curves, X[0]).get_xlabel() == "contribution to the score"
     assert len(plot.score_functions(curves)) == 2
@@ -140,8 +138,7 @@ def test_what_has_no_forest(model):
 
 def test_random_effects_are_sorted_with_their_intervals():
     X, y = ordinal.datasets.load_wine()
-    judges = np.arange(72) // 8
-    options = {"groups": {"judge": judges}, "slopes": {"judge": [1]}}
+    options = {"groups": {"judge": np.arange(72) // 8}, "slopes": {"judge": [1]}}
     mixed = ordinal.fit_clmm(X[:, :2], y, **options)
     found = mixed.ranef()
     for effect, name in ((None, "(Intercept)"), ("x2", "x2")):
@@ -170,8 +167,7 @@ def test_simulated_residuals_lie_on_their_band_or_quartiles():
     mixed = ordinal.fit_clmm(X[:, :2], y, groups={"judge": np.arange(72) // 8})
     found = ordinal.inference.simulated_residuals(mixed, rng=0)
     ax = plot.simulated_residuals(mixed)
-    points = ax.lines[-1].get_xydata()
-    assert_allclose(points[:, 1], np.sort(found.values))
+    assert_allclose(ax.lines[-1].get_xydata()[:, 1], np.sort(found.values))
     assert ax.get_xlabel() == f"uniform quantile (p = {found.p_value:.3f})"
     along = plot.simulated_residuals(mixed, "fitted value")
     assert len(along.lines) == 7  # three levels, the points, three moving quartiles

@@ -86,8 +86,7 @@ def test_thresholds_stand_where_they_are(svorim, gpor):
         assert ax.get_xlim()[1] >= max(named.values())
     ax = plot.scores(gpor, X, Y)
     mean, _ = gpor.predict_latent(X)
-    bars = ax.patches
-    assert min(bar.get_x() for bar in bars) == pytest.approx(mean.min())
+    assert min(bar.get_x() for bar in ax.patches) == pytest.approx(mean.min())
     model = ordinal.fit_svorim(X[Y < 3], Y[Y < 3], classes=[1, 2, 3])
     ax = plot.scores(model, X[Y < 3], Y[Y < 3])
     assert [text.get_text() for text in ax.texts[2:]] == ["no rows", "1|2"]
@@ -97,11 +96,9 @@ def test_thresholds_stand_where_they_are(svorim, gpor):
 @pytest.mark.parametrize("draw", ["scores", "confusion_matrix"])
 def test_texts_do_not_lie_on_one_another(draw):
     words = np.array(["not at all", "hardly", "somewhat", "very much indeed"])
-    rng = np.random.default_rng(1)
-    Z = rng.normal(size=(200, 1))
+    Z = np.random.default_rng(1).normal(size=(200, 1))
     y = words[np.searchsorted([-0.05, 0, 0.05], Z[:, 0])]
-    model = ordinal.fit_svorim(Z, y, classes=list(words))
-    ax = getattr(plot, draw)(model, Z, y)
+    ax = getattr(plot, draw)(ordinal.fit_svorim(Z, y, classes=list(words)), Z, y)
     slanted = [text for text in ax.texts if text.get_rotation()]
     texts = [*ax.texts, *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label]
     texts += ax.get_legend().get_texts() if ax.get_legend() else []
@@ -121,8 +118,7 @@ def test_the_confusion_matrix_is_that_of_the_metrics(svorim):
     (mesh,) = ax.collections
     assert_allclose(mesh.get_array(), counts / counts.sum(axis=1, keepdims=True))
     written = {text.get_position(): text.get_text() for text in ax.texts}
-    expected = {(k, j): str(counts[j, k]) for j, k in np.argwhere(counts)}
-    assert written == expected
+    assert written == {(k, j): str(counts[j, k]) for j, k in np.argwhere(counts)}
     mae = metrics.mae(Y, svorim.predict(X))
     right = metrics.accuracy(Y, svorim.predict(X))
     assert ax.get_title(loc="left") == f"MAE {mae:.2f}, {right:.0%} right"
@@ -139,8 +135,7 @@ def test_every_panel_is_of_the_event_above_its_threshold(svorim):
     for j, ax in enumerate(axes):
         p, above = P[:, j + 1 :].sum(axis=1), Y > j + 1
         curve = ax.lines[1]
-        order = np.argsort(p)
-        groups = np.array_split(order, 5)  # no ties here, and 300 rows
+        groups = np.array_split(np.argsort(p), 5)  # no ties here, and 300 rows
         assert_allclose(curve.get_xdata(), [p[g].mean() for g in groups], atol=1e-12)
         assert_allclose(curve.get_ydata(), [above[g].mean() for g in groups])
 
@@ -277,8 +272,7 @@ def test_the_score_goes_along_between_its_thresholds(svorim):
     Z[:, 0] = 15.0
     curve = ax.lines[-1]
     assert curve.get_ydata()[1] == pytest.approx(svorim.decision_function(Z).mean())
-    flat = [line.get_ydata()[0] for line in ax.lines[:-1]]
-    assert_allclose(flat, svorim.thresholds)
+    assert_allclose([line.get_ydata()[0] for line in ax.lines[:-1]], svorim.thresholds)
     assert [t.get_text() for t in ax.texts] == ["1|2", "2|3"]
     model = ordinal.fit_svorim(X[::3], Y[::3])
     assert plot.partial_dependence(model, X, 0, at=3).get_ylabel() == "score"
@@ -308,11 +302,9 @@ def test_a_column_of_integers_is_set_to_what_lies_between_them(kind, dtype):
 
 def test_values_are_percentiles_words_or_one(xofm, svorim):
     ax = plot.partial_dependence(xofm, TABLE, "colour")
-    words = [t.get_text() for t in ax.get_xticklabels()]
-    assert words == ["blue", "green", "red"]
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["blue", "green", "red"]
     ax = plot.partial_dependence(xofm, TABLE, "weight", at=7)
-    known = TABLE["weight"].dropna()
-    expected = np.linspace(*known.quantile([0.01, 0.99]), 7)
+    expected = np.linspace(*TABLE["weight"].dropna().quantile([0.01, 0.99]), 7)
     assert_allclose(ax.lines[0].get_xdata(), expected)
     few = TABLE.assign(size=np.round(TABLE["size"] / 5))
     ax = plot.partial_dependence(xofm, few, "size")
@@ -367,8 +359,7 @@ def test_covariances_between_rows_are_a_covariance(basis):
 def test_bands_of_a_gaussian_process_are_its_posterior_deviations(gpor, of):
     at = [9.0, 16.0]
     weight = np.arange(1.0, 51.0)
-    given = {"at": at, "of": of, "sample_weight": weight}
-    ax = plot.partial_dependence(gpor, X[:50], 0, **given)
+    ax = plot.partial_dependence(gpor, X[:50], 0, at=at, of=of, sample_weight=weight)
     band = [c for c in ax.collections if c.get_alpha()]
     Z = np.column_stack([np.full(50, 16.0), X[:50, 1]])
     mean, cov = gpor.predict_latent(Z)[0], gpor.latent_covariance(Z)
@@ -418,8 +409,7 @@ def test_bands_of_a_cumulative_link_model_are_the_intervals_of_its_averages(colu
 
 
 def test_bars_of_categories_have_errors_where_a_model_has_them():
-    frame = pd.DataFrame({"size": X[:, 0], "colour": ["red", "blue", "red"] * 100})
-    few = frame[::5]
+    few = pd.DataFrame({"size": X[:, 0], "colour": ["red", "blue", "red"] * 100})[::5]
     model = PreprocessedModel.fit(ordinal.fit_gpor, few, Y[::5], tol=1.0)
     ax = plot.partial_dependence(model, few, "colour", of="score")
     bars = [path.vertices for path in ax.collections[-1].get_paths()]
@@ -432,8 +422,7 @@ def test_bars_of_categories_have_errors_where_a_model_has_them():
     ax = plot.partial_dependence(model, table, "kind")
     assert [t.get_text() for t in ax.get_xticklabels()] == ["1", "2", "3"]
     bars = np.array([bar.get_height() for bar in ax.patches]).reshape(3, 3)
-    P = model.predict_proba(table.assign(kind=2)).mean(axis=0)
-    assert_allclose(bars[:, 1], P)
+    assert_allclose(bars[:, 1], model.predict_proba(table.assign(kind=2)).mean(axis=0))
     penalised = ordinal.fit_pom(X, Y, l2=0.1)
     assert not has_errors(penalised)
     ax = plot.partial_dependence(penalised, X, 0, at=3)
@@ -465,8 +454,7 @@ def test_relevance_is_that_of_the_kernel_the_largest_first():
     behind = PreprocessedModel(
         Standardizer.fit(frame), replace(model, feature_names=None)
     )
-    again = [t.get_text() for t in plot.relevance(behind).get_yticklabels()]
-    assert again == names
+    assert [t.get_text() for t in plot.relevance(behind).get_yticklabels()] == names
     found = select(
         ordinal.fit_gpor, frame, y, search=Grid(kernel=["ard"]), cv=2,
         inference="laplace",

@@ -106,8 +106,7 @@ def noisy(X, y, C=1.0, gamma=1.0):
 
 
 def test_points_that_failed_are_crosses():
-    found = searched(Grid(C=C, gamma=GAMMA), fit=noisy)
-    ax = plot.search(found)
+    ax = plot.search(searched(Grid(C=C, gamma=GAMMA), fit=noisy))
     crosses = next(line for line in ax.lines if line.get_label() == "not fitted")
     assert_allclose(np.array(crosses.get_data()).T, [[1.0, 0.01], [1.0, 0.1]])
     ax = plot.search(searched(Grid(C=C), fit=noisy))
@@ -174,14 +173,12 @@ def test_a_learning_curve_has_the_means_by_size_of_the_training_sets():
     assert plot.learning_curve(other, ax, label="RED-SVM") is ax
     names = [t.get_text() for t in ax.texts if t.get_text() != "\N{BLACK SQUARE}"]
     assert sorted(names) == ["RED-SVM", "SVORIM"]
-    colours = {curve.lines[0].get_color() for curve in ax.containers}
-    assert len(colours) == 2
+    assert len({curve.lines[0].get_color() for curve in ax.containers}) == 2
 
 
 def test_of_a_nested_search_the_points_chosen_are_drawn():
     outer = learning_splits(Y, [20, 75], n_splits=2)
-    space = Grid(C=[0.01, 1.0])
-    result = nested(fit_svorim, X, Y, search=space, outer=outer, cv=2)
+    result = nested(fit_svorim, X, Y, search=Grid(C=[0.01, 1.0]), outer=outer, cv=2)
     ax = plot.learning_curve(result)
     drawn = ax.containers[0].lines[0].get_ydata()
     assert_allclose(drawn, result.scores["mae"].reshape(2, 2).mean(axis=0))

@@ -66,8 +66,7 @@ def test_it_counts_and_draws_on_axes_that_are_given():
     with pytest.raises(ValueError, match=r"^coverage must be a number between 0 and 1"):
         prediction_sets(sets, X, y, coverage=1.5)
     table = sets.evaluate(X, y)
-    title = prediction_sets(sets, X, y).get_title()
-    assert title == (
+    assert prediction_sets(sets, X, y).get_title() == (
         f"{table['coverage'][-1]:.1%} of 90 rows in their set (80% asked for)\n"
         f"{table['size'][-1]:.2f} ranks in a set"
     )

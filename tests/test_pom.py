@@ -44,8 +44,7 @@ def drawn(seed, n=80, d=3, r=4, noise=1.5):
     score = (X - X.mean(0)) / X.std(0) @ rng.uniform(-1, 1, d)
     score += noise * rng.logistic(size=n)
     y = np.searchsorted(np.quantile(score, np.arange(1, r) / r), score)
-    weight = rng.choice([0.5, 1.0, 2.0, 3.0], n)
-    return X, y, weight, rng.normal(size=n)
+    return X, y, rng.choice([0.5, 1.0, 2.0, 3.0], n), rng.normal(size=n)
 
 
 def parameters(model):
@@ -154,8 +153,7 @@ def test_the_unit_of_weights_is_that_of_variances_alone(unit):
     b = fit_pom(X, y, sample_weight=weight * unit, offset=offset)
     assert_allclose(b.coef, a.coef, rtol=1e-6)
     assert_allclose(b.thresholds, a.thresholds, rtol=1e-6)
-    errors = b.standard_errors * np.sqrt(unit)
-    assert_allclose(errors, a.standard_errors, rtol=1e-6)
+    assert_allclose(b.standard_errors * np.sqrt(unit), a.standard_errors, rtol=1e-6)
 
 
 @pytest.mark.parametrize("fit", [fit_pom, ordinal.fit_pom_path])
@@ -226,8 +224,7 @@ def test_probabilities_are_those_of_the_formula(seed, link, threshold, scale):
     assert_allclose(score, X @ model.coef + offset, rtol=1e-12, atol=1e-12)
     median = (below[:, 1:-1] < 0.5).sum(axis=1)
     assert_array_equal(model.predict(X, offset=offset), median)
-    mode = model.predict(X, offset=offset, rule="mode")
-    assert_array_equal(mode, P.argmax(axis=1))
+    assert_array_equal(model.predict(X, offset=offset, rule="mode"), P.argmax(axis=1))
 
 
 @pytest.mark.parametrize("link", LINKS)
@@ -242,8 +239,7 @@ def test_probabilities_keep_their_digits_in_both_tails(link):
         log_P = cumulative_terms(link, edges[:, 1:], edges[:, :-1])
     told = log_P > -600
     assert (log_P[told] < -5).sum() > 10
-    P = model.predict_proba(far)
-    assert_allclose(P[told], np.exp(log_P[told]), rtol=1e-9)
+    assert_allclose(model.predict_proba(far)[told], np.exp(log_P[told]), rtol=1e-9)
 
 
 def crossing(seed=0):
@@ -296,8 +292,7 @@ def test_offsets_that_differ_by_a_constant_shift_the_thresholds(seed, link):
     shift = np.array([0.7, -0.4, 0.2])  # by which free thresholds may fall
     options = {"link": link, "sample_weight": weight, "nominal": [0], "tol": TIGHT}
     plain = fit_pom(X, y, offset=offset, **options)
-    same = fit_pom(X, y, offset=np.tile(offset[:, None], 3), **options)
-    assert_same(same, plain)
+    assert_same(fit_pom(X, y, offset=np.tile(offset[:, None], 3), **options), plain)
     model = fit_pom(X, y, offset=offset[:, None] + shift, **options)
     assume(plain.convergence.converged)
     assert_allclose(model.loglik, plain.loglik, rtol=1e-11)
@@ -322,8 +317,7 @@ def test_offsets_by_threshold_are_nominal_effects_that_are_known(link, threshold
     X, y, weight, _ = drawn(5)
     options = {"link": link, "threshold": threshold, "sample_weight": weight}
     free = fit_pom(X, y, nominal=[0], tol=TIGHT, **options)
-    nu = structure_of(threshold, 3) @ free.nominal_coef
-    known = X[:, :1] * nu.T
+    known = X[:, :1] * (structure_of(threshold, 3) @ free.nominal_coef).T
     model = fit_pom(X[:, 1:], y, offset=known, tol=TIGHT, **options)
     assert_allclose(model.loglik, free.loglik, rtol=1e-11)
     assert_allclose(model.alpha, free.alpha, rtol=1e-6, atol=1e-8)
@@ -370,8 +364,7 @@ def test_offsets_by_threshold_of_tables_files_and_crossings(tmp_path):
                          "s": known[:, 2]})  # fmt: skip
     with pytest.warns(DisorderedThresholdsWarning):
         model = fit_pom(X[:, :1], y, offset=known)
-    cuts = model.thresholds - known
-    crossed = np.diff(cuts, axis=1) < 0
+    crossed = np.diff(model.thresholds - known, axis=1) < 0
     found = model.statistics.crossings
     assert_array_equal(found, [*crossed.sum(axis=0), 0][: found.size])
     rows = np.flatnonzero(crossed.any(axis=1))
@@ -483,8 +476,7 @@ def test_thresholds_in_order_of_a_table_and_of_sparse_rows(tmp_path):
     thin = sparse.csr_matrix(X)
     assert_same(fit_pom(thin, y, nominal=[0], in_order=True, tol=TIGHT), model)
     data = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y})
-    options = {"nominal": ["a"], "tol": TIGHT}
-    coded = fit_pom("y ~ a + b", data, in_order=data, **options)
+    coded = fit_pom("y ~ a + b", data, in_order=data, nominal=["a"], tol=TIGHT)
     assert_same(coded, model)
     assert_array_equal(coded.statistics.touching, model.statistics.touching)
     # weight 0 is the row left out

@@ -56,8 +56,7 @@ def table_of(values, dtype):
     other = {"kind": np.array(["red", "blue"])[np.arange(200) % 2], "y": Y}
     if dtype.startswith("polars"):
         return pytest.importorskip("polars").DataFrame({"x": values, **other})
-    pandas = pytest.importorskip("pandas")
-    made = pandas.DataFrame({"x": values, **other})
+    made = pytest.importorskip("pandas").DataFrame({"x": values, **other})
     return made.astype({"x": dtype}) if dtype in ("Int64", "boolean") else made
 
 

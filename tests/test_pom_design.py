@@ -138,8 +138,7 @@ def gappy():
     frame.loc[[3, 7], "x"] = np.nan
     frame.loc[[7, 8, 9], "word"] = None
     y[20], w[21], offset[22] = np.nan, np.nan, np.nan
-    complete = np.setdiff1d(np.arange(n), [3, 7, 8, 9, 20, 21, 22])
-    return frame, y, w, offset, complete
+    return frame, y, w, offset, np.setdiff1d(np.arange(n), [3, 7, 8, 9, 20, 21, 22])
 
 
 def test_rows_that_lack_values_are_counted_by_column():
@@ -387,8 +386,7 @@ def test_formulas_read_only_their_columns():
     data.loc[[5], "Infl"] = None
     with pytest.raises(ValueError, match=r"1 of 72 rows lack values \('Infl' 1\)"):
         fit_pom("Sat ~ Infl", data)
-    model = fit_pom("Sat ~ Infl", data, missing="drop")
-    assert model.statistics.n_missing == 1
+    assert fit_pom("Sat ~ Infl", data, missing="drop").statistics.n_missing == 1
     assert fit_pom("Sat ~ Cont", data).statistics.n_missing == 0
     data = houses()
     data["Sat"] = data["Sat"].astype(object)
@@ -454,8 +452,7 @@ def test_dependent_columns_are_found():
     X, y = clean(60)
     X = np.where(np.abs(X) > 0.5, X, 0.0)
     Z = np.column_stack([X, X[:, 0] - X[:, 2]])
-    design = design_of(csr_array(Z), y)
-    assert dependencies(design, [0, 1, 2, 3]) == {3: [0, 2]}
+    assert dependencies(design_of(csr_array(Z), y), [0, 1, 2, 3]) == {3: [0, 2]}
     assert dependencies(design_of(Z, y), [3, 1, 2, 0]) == {0: [3, 2]}
 
 
@@ -495,8 +492,7 @@ def test_what_stays_has_full_rank(seed):
 
 def test_a_penalty_keeps_all_columns():
     X, y = clean()
-    Z = np.column_stack([X, X[:, 0], np.ones(40)])
-    model = fit_pom(Z, y, l2=1e-3)
+    model = fit_pom(np.column_stack([X, X[:, 0], np.ones(40)]), y, l2=1e-3)
     assert model.coef.size == 5
     assert model.coef[0] == pytest.approx(model.coef[3], rel=1e-9)
     assert model.coef[4] == pytest.approx(0, abs=1e-12)
@@ -582,8 +578,7 @@ def test_there_is_a_certificate_where_linear_programming_finds_one(
     if weighted:  # rows of weight 0 prevent none
         weight = np.random.default_rng(seed).integers(0, 3, design.n_samples)
         weight[np.unique(design.rank, return_index=True)[1]] = 1  # of each rank
-        total = float(weight.sum())
-        design = replace(design, weight=weight.astype(float), total=total)
+        design = replace(design, weight=weight.astype(float), total=float(weight.sum()))
     found = certificate(design, np.zeros(design.n_parameters))
     assert (found is not None) == is_separated(design)
     if found is not None:
@@ -700,8 +695,7 @@ def test_scale_effects_that_diverge_are_named(link, ranks):
     """Rows of an inner rank have no spread, those of both ends any, however large."""
     X, _ = clean(120)
     group = np.arange(120) % 4 == 0
-    errors = np.random.default_rng(1).logistic(size=120)
-    y = np.digitize(X[:, 0] + errors, [-1, 1])
+    y = np.digitize(X[:, 0] + np.random.default_rng(1).logistic(size=120), [-1, 1])
     y[group] = np.resize(ranks, 30)
     Z = np.column_stack([X[:, 0], X[:, 1], group])
     model, message = separated(Z, y, scale=[1, 2], link=link, max_iter=2000)
@@ -720,13 +714,11 @@ def test_scale_and_nominal_effects_that_separate_have_a_remedy():
         model = fit_pom(X, y, scale=[1], tol=tol)
         assert model.convergence.converged
         assert not model.statistics.separated.size
-    x = np.arange(12.0)[:, None]
-    model, message = separated(x, np.arange(12) // 4, scale=[0])
+    model, message = separated(np.arange(12.0)[:, None], np.arange(12) // 4, scale=[0])
     assert_array_equal(model.statistics.separated, [0])
     assert message.endswith("of the model if they separate ranks without error")
     X, _ = clean(60)
-    y = np.digitize(X[:, 0], [-1, 1])
-    model, message = separated(X, y, nominal=[0], l2=0.1)
+    model, message = separated(X, np.digitize(X[:, 0], [-1, 1]), nominal=[0], l2=0.1)
     assert_array_equal(model.statistics.separated, [0])
     assert message.endswith("leave them out of nominal=")
 

@@ -183,8 +183,7 @@ def test_the_summary_says_what_else_there_is():
     text = fitted(MADE, nominal=[0], scale=[1], robust=True).summary()
     assert "Standard errors: robust (sandwich)" in text
     assert "Nominal coefficients (a slope for each threshold):" in text
-    scale = text.split("Log-scale coefficients:")[1]
-    assert scale.split("\n")[2].split()[0] == "x2"
+    assert text.split("Log-scale coefficients:")[1].split("\n")[2].split()[0] == "x2"
     with pytest.warns(ConvergenceWarning):
         model = fit_pom(WINE.X, WINE.y, max_iter=2)
     with pytest.warns(ConvergenceWarning, match="the fit ended as max_iter"):
@@ -223,8 +222,7 @@ def test_at_the_ends_of_a_profile_the_ratio_test_is_undecided(link, options, lev
             held = fitted(
                 MADE, others, link=link, offset=offset, **options | {"nominal": nominal}
             )
-            fall = 2 * (model.loglik - held.loglik)
-            assert fall == pytest.approx(cut, rel=1e-6)
+            assert 2 * (model.loglik - held.loglik) == pytest.approx(cut, rel=1e-6)
 
 
 def test_an_end_that_no_value_reaches_is_infinite():
@@ -525,8 +523,7 @@ def test_a_model_shows_what_it_has_found():
     assert f"{first}\n" in text
     assert f"thresholds   0|1 {model.thresholds[0]:.4g}, 1|2 " in text
     assert "penalties" not in repr(fitted(MADE))
-    many = fit_pom(np.eye(9), np.arange(9) % 2, l2=0.1)
-    assert ", ... (9)\n" in repr(many)
+    assert ", ... (9)\n" in repr(fit_pom(np.eye(9), np.arange(9) % 2, l2=0.1))
 
 
 def test_effects_of_categories_are_between_levels():
@@ -548,8 +545,7 @@ def test_effects_of_categories_are_between_levels():
         effects["standard_error"][high],
         [0.0235288383252, 0.00945467555553, 0.0281305396577], rtol=1e-6,
     )  # fmt: skip
-    made = pd.DataFrame({"x": MADE.X[:, 0], "y": MADE.y})
-    step = fit_pom("y ~ I(x > 0)", made)
+    step = fit_pom("y ~ I(x > 0)", pd.DataFrame({"x": MADE.X[:, 0], "y": MADE.y}))
     raises(ValueError, r"I\(x > 0\)' is a step function of 'x'", step.marginal_effects)
     given = model.marginal_effects(table, sample_weight=HOUSING.weight)
     assert_array_equal(given["effect"], effects["effect"])
@@ -583,8 +579,7 @@ def test_effects_through_a_formula_by_differences(link):
     share = MADE.weight / MADE.weight.sum()
 
     def mean(**changed):
-        P = model.predict_proba(data.assign(**changed), offset=MADE.offset)
-        return share @ P
+        return share @ model.predict_proba(data.assign(**changed), offset=MADE.offset)
 
     expected = {
         "size": slope(lambda t: mean(size=data["size"] + t), 1e-5),

@@ -30,8 +30,7 @@ def test_tidy_is_the_table_with_its_intervals(model, method):
     assert tidy[list(table)].equals(table)
     ends = model.confint(0.9, method=method).to_pandas().set_index("name")
     for side in ("lower", "upper"):
-        expected = ends[side].reindex(tidy["name"]).to_numpy()
-        assert_allclose(tidy[side], expected)
+        assert_allclose(tidy[side], ends[side].reindex(tidy["name"]).to_numpy())
     assert tidy["lower"].notna().sum() == len(ends)
     with pytest.raises(AttributeError, match=r"to_latex'; to_pandas\(\) has"):
         model.table().to_latex()
@@ -84,10 +83,8 @@ def test_augment_has_the_rows_with_what_the_model_says_of_them(model, monkeypatc
     assert len(rows) == 119
     assert_allclose(rows[["x1", "x2", "x3"]], MADE.X[keep])
     assert_allclose(rows[".weight"], MADE.weight[keep])
-    score = MADE.X[keep] @ model.coef + MADE.offset[keep]
-    assert_allclose(rows[".score"], score)
-    penalised = inference.augment(ordinal.fit_pom(MADE.X, MADE.y, l2=0.1))
-    assert ".leverage" not in penalised
+    assert_allclose(rows[".score"], MADE.X[keep] @ model.coef + MADE.offset[keep])
+    assert ".leverage" not in inference.augment(ordinal.fit_pom(MADE.X, MADE.y, l2=0.1))
     # More changes of estimates than are computed do not keep it from leverages.
     monkeypatch.setattr("ordinal.inference.diagnostics._MOST", 119 * 4)
     assert_array_equal(inference.augment(model)[".leverage"], rows[".leverage"])

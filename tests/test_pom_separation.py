@@ -72,8 +72,7 @@ def test_averages_and_effects_are_those_of_the_limit():
     assert_allclose(error[:6], share * others["standard_error"], rtol=1e-5)
     P = rest.predict_proba(Z[:, :2]).mean(axis=0)
     assert_allclose(found["effect"][6:], np.array([0, 0, 1]) - P, rtol=1e-6)
-    level = rest.predictions(Z[:, :2])
-    assert_allclose(error[6:], level["standard_error"], rtol=1e-5)
+    assert_allclose(error[6:], rest.predictions(Z[:, :2])["standard_error"], rtol=1e-5)
     Z, y, _ = with_a_rare_level()
     found = inference.step(fitted(Z, y)).model
     assert found.convergence.status is ordinal.models.Status.SEPARATED
@@ -118,8 +117,7 @@ def test_likelihood_ratio_tests_use_the_supremum():
     assert_allclose(inference.anova(smaller, model)["chi2"][1], chi2)
     table = inference.drop1(model)
     assert_allclose(table["chi2"][3], chi2)
-    without = fitted(Z[:, [0, 2]], y)
-    assert_allclose(table["loglik"][2], without.loglik)
+    assert_allclose(table["loglik"][2], fitted(Z[:, [0, 2]], y).loglik)
     assert_allclose(table["aic"][0], 2 * 5 - 2 * supremum)
     assert_allclose(inference.add1(model, ["x1", "x2"])["chi2"][1], chi2)
 
@@ -226,8 +224,7 @@ def firth(X, y):
         p = 1 / (1 + np.exp(-Z @ b))
         I = sum(q * (1 - q) * np.outer(z, z) for q, z in zip(p, Z, strict=True))
         h = [q * (1 - q) * z @ np.linalg.solve(I, z) for q, z in zip(p, Z, strict=True)]
-        score = Z.T @ (y - p + np.array(h) * (0.5 - p))
-        step = np.linalg.solve(I, score)
+        step = np.linalg.solve(I, Z.T @ (y - p + np.array(h) * (0.5 - p)))
         b = b + step * min(1.0, 1 / np.abs(step).max())
     return b, np.sqrt(np.diagonal(np.linalg.inv(I)))
 

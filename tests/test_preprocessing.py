@@ -136,8 +136,7 @@ def test_equal_length_edges_are_equidistant(a, b, n_bins):
     low, high = min(a, b), max(a, b)
     edges = Binning.equal_length([a, b], n_bins).edges
     width = high / n_bins - low / n_bins
-    inner = np.diff(edges / 2) * 2
-    assert_allclose(inner, width, rtol=1e-6)
+    assert_allclose(np.diff(edges / 2) * 2, width, rtol=1e-6)
     assert_allclose(edges[0] / 2 - low / 2, width / 2, rtol=1e-6)
     assert edges[-1] < high
 
@@ -264,8 +263,7 @@ def test_no_decomposition_is_wider_than_the_rank_asked_for(monkeypatch):
 )
 def test_a_table_of_low_rank_is_recovered(n, d, rank, level):
     X, gaps = random_table(n, d, rank, level)
-    filled = impute_low_rank(gaps, rank + bool(level))
-    assert_allclose(filled, X, atol=1e-9)
+    assert_allclose(impute_low_rank(gaps, rank + bool(level)), X, atol=1e-9)
 
 
 def test_a_table_of_zeros_and_the_callers_table_stay():

@@ -43,8 +43,7 @@ def scored(draw, distances=False):
     """Scores that tell much, little or the contrary; ranks and rows may be absent."""
     n, r = draw(st.integers(4, 40)), draw(st.integers(2, 5))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    among = draw(st.lists(st.integers(0, r - 1), min_size=2, unique=True))
-    rank = rng.choice(among, n)
+    rank = rng.choice(draw(st.lists(st.integers(0, r - 1), min_size=2, unique=True)), n)
     slope = draw(st.sampled_from([-1.0, 0.0, 0.3, 3.0, 100.0]))
     score = slope * rank + rng.normal(size=n)
     if distances:
@@ -162,8 +161,7 @@ def softmax_targets(case):
 def softmax_loss(case, wanted, slope, offsets):
     """Cross entropy of the present ranks."""
     total = 0.0
-    scores = case.score[:, case.present]
-    for d, w, row in zip(scores, case.weight, wanted, strict=True):
+    for d, w, row in zip(case.score[:, case.present], case.weight, wanted, strict=True):
         z = offsets - slope * d
         total += w * (row @ (np.logaddexp.reduce(z) - z))
     return total
@@ -264,8 +262,7 @@ def probabilities(draw):
     """(n, r) multiples of 1/64, which add up without rounding and often tie."""
     r = draw(st.integers(2, 5))
     cuts = hnp.arrays(np.int64, (7, r - 1), elements=st.integers(0, 64))
-    edges = np.sort(draw(cuts), axis=1)
-    return np.diff(edges, axis=1, prepend=0, append=64) / 64
+    return np.diff(np.sort(draw(cuts), axis=1), axis=1, prepend=0, append=64) / 64
 
 
 @given(probabilities(), st.data())
@@ -487,8 +484,7 @@ def test_a_rank_of_one_row_is_possible(name):
     """It is in every training part and scored by none, but it has a row."""
     X, y = sample(60, 3)
     y = np.where(np.arange(60) == 17, 3, y)
-    model = FITS[name](X, y, probability=True)
-    P = model.predict_proba(X)
+    P = FITS[name](X, y, probability=True).predict_proba(X)
     assert_allclose(P.sum(axis=1), 1, atol=1e-15)
     assert np.all(P[:, :3].max(axis=0) > 0)
     assert P[:, 3].max() > 0

@@ -49,10 +49,9 @@ def svor_losses(method, r, C):
     width = C * ((k == j) | (k == j + 1) if method == "svorex" else np.ones_like(k - j))
     above = k > j
     slope = np.where(above, -1.0, 1.0)
-    price = np.ones(r - 1) if method == "redsvm" else None
     return of_terms(
         np.where(above, 0, -width), np.where(above, width, 0), slope, slope,
-        method == "svorex", price,
+        method == "svorex", np.ones(r - 1) if method == "redsvm" else None,
     )  # fmt: skip
 
 
@@ -238,8 +237,7 @@ def test_a_known_point_ends_a_fit_whose_multipliers_are_good(method):
     sums.at(here.w, here.b, here.sigma)
     sums.accept()
     away = Start(0 * here.w, here.b, 1e-12 * here.sigma, here.nu, 1e-12)
-    known = optimum.w, optimum.b
-    found = fit(sums, 1e-5, away, known=known)
+    found = fit(sums, 1e-5, away, known=(optimum.w, optimum.b))
     assert (found.status, found.n_iter) == (Status.CONVERGED, 0)
     assert found.w is optimum.w
     assert 0 <= found.rel_gap <= 1e-5
@@ -335,7 +333,6 @@ def test_samples_hold_every_rank():
     rank[-1] = 3
     rows = stratified(rank, 1000, rng)
     assert (np.diff(rows) > 0).all()
-    share = np.bincount(rank[rows]) - np.bincount(rank) / 10
-    assert (np.abs(share) <= 1).all()
+    assert (np.abs(np.bincount(rank[rows]) - np.bincount(rank) / 10) <= 1).all()
     assert sample_sizes(1000, 100) == [250]
     assert sample_sizes(10_000, 100) == [625, 2500]

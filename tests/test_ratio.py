@@ -132,8 +132,7 @@ def test_derivatives_are_those_of_the_loss(family, link):
     at = loss.at(x)
     assert_allclose(at.gradient, gradient, atol=1e-8)
     assert_allclose(at.hessian.dense(), curvature, atol=1e-8)
-    end = loss.at(loss.start())
-    assert -end.value * design.total < model.loglik
+    assert -loss.at(loss.start()).value * design.total < model.loglik
 
 
 @pytest.mark.parametrize("backward", [False, True])
@@ -212,15 +211,13 @@ def test_what_is_refused():
         (fit_pom_path, {"family": "acat"}, "family must be one of 'cumulative'"),
     ):  # fmt: skip
         raises(ValueError, message, fit, X, y, **options)
-    model = fit_ratio(X, y, l1=0.1)
-    raises(ValueError, r"l1=0\.1", model.summary)
+    raises(ValueError, r"l1=0\.1", fit_ratio(X, y, l1=0.1).summary)
 
 
 def averages(model, X, changed=None):
     """Mean probabilities of training rows, with other parameters if any are given."""
     model = model if changed is None else moved(model, changed)
-    P = model.predict_proba(X, offset=MADE.offset)
-    return MADE.weight @ P / MADE.weight.sum()
+    return MADE.weight @ model.predict_proba(X, offset=MADE.offset) / MADE.weight.sum()
 
 
 def delta_errors(model, value):
@@ -317,8 +314,7 @@ def test_ridge_balances_the_scores(family, link):
 def test_ridge_makes_coefficients_of_separated_ranks_finite(family):
     X = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
     y = np.array([0, 0, 1, 1, 2, 2])
-    model = fit_ratio(X, y, family=family, l2=0.1)
-    assert model.convergence.converged
+    assert fit_ratio(X, y, family=family, l2=0.1).convergence.converged
     for rows in (X, np.column_stack([X, [0, 1, 1, 0, 1, 0]])):
         with pytest.warns(
             ordinal.exceptions.ConvergenceWarning, match="'x1'.* leave them out"
@@ -544,8 +540,7 @@ def test_goodness_of_fit_compares_groups_of_mean_ranks(family):
     found = inference.hosmer_lemeshow(model, groups=6)
     P = model.predict_proba(MADE.X)
     score = P @ np.arange(1, 5)
-    edges = np.quantile(score, np.arange(1, 6) / 6)
-    group = np.searchsorted(edges, score, side="left")
+    group = np.searchsorted(np.quantile(score, np.arange(1, 6) / 6), score, side="left")
     observed = np.array(
         [np.bincount(MADE.y[group == g], minlength=4) for g in range(6)]
     )

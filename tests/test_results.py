@@ -49,8 +49,7 @@ def test_searches_of_the_scripts_vary_arguments_of_their_fits(script, module):
     for name, (fit, search) in module(script).METHODS.items():
         if fit is not None:
             given = search.values if hasattr(search, "values") else search.others
-            varied = {*(given or ())}
-            assert varied <= {*inspect.signature(fit).parameters}, name
+            assert {*(given or ())} <= {*inspect.signature(fit).parameters}, name
 
 
 class Accepted(Exception):
@@ -131,15 +130,13 @@ def test_rows_of_the_results_are_those_that_a_command_prints(command, module):
 def test_the_whole_run_goes_on_where_it_ended(module, monkeypatch, tmp_path, capsys):
     every = module("all.py")
     page = [command for command, *_ in every.of_page(every.PAGE.read_text())]
-    scripts = {path.name for path in TOOLS.glob("[a-z]*.py")}
-    tables = scripts - {*every.LEFT_OUT}
+    tables = {path.name for path in TOOLS.glob("[a-z]*.py")} - {*every.LEFT_OUT}
     quick = {line.split()[0] for line in every.QUICK.strip().split("\n")}
     assert {*page} == tables == quick
     monkeypatch.setattr(every, "QUICK", "check.py --help\ncheck.py --nothing\n")
 
     def run():
-        given = ["all.py", "--out", str(tmp_path), "--quick"]
-        monkeypatch.setattr(sys, "argv", given)
+        monkeypatch.setattr(sys, "argv", ["all.py", "--out", str(tmp_path), "--quick"])
         with pytest.raises(SystemExit) as ended:
             every.main()
         assert ended.value.code == 1

@@ -132,8 +132,7 @@ def test_refit_is_the_fit_of_all_rows_on_raw_features():
     assert found.classes.tolist() == [0, 1, 2, 3]
 
     simple = select(fit_svorim, X, y, search=GRID, refit="one_se")
-    chosen = simple.points[simple.one_se]
-    assert simple.model.model.C == chosen["C"]
+    assert simple.model.model.C == simple.points[simple.one_se]["C"]
     none = select(fit_svorim, X, y, search=GRID, refit=False)
     raises(ValueError, "refit=False", none.predict, X)
 
@@ -196,8 +195,7 @@ def test_a_method_joins_by_registering_its_path(monkeypatch):
     assert found.points == ({"C": 2}, {"C": 1})
     calls.clear()
     select(fit, X, y, search=Grid(C=[2, 1], other=[5, 6]), cv=2, refit=False)
-    expected = [([{"C": 1}, {"C": 2}], {"other": other}) for other in (5, 6)]
-    assert calls == expected * 2
+    assert calls == [([{"C": 1}, {"C": 2}], {"other": other}) for other in (5, 6)] * 2
 
 
 @pytest.mark.parametrize("wrap", [False, True], ids=["option", "partial"])
@@ -304,8 +302,7 @@ def test_fits_of_any_arguments_and_failures():
     assert {column.shape for column in table.values()} == {(8,)}
     assert table["point"][0] == found.best
     assert (np.diff(table["mean"][:4]) >= 0).all()
-    in_order = table["failed"][np.argsort(table["point"])]
-    assert in_order.tolist() == [0, 5, 5, 0] * 2
+    assert table["failed"][np.argsort(table["point"])].tolist() == [0, 5, 5, 0] * 2
     assert table["failed"].tolist() == [0] * 4 + [5] * 4
     assert "20 failed" in repr(found)
 
@@ -353,8 +350,7 @@ def test_coarse_to_fine_is_the_papers_protocol():
     assert np.bincount(found.stage).tolist() == [49, 80]
     log = np.log10([[p["C"], 2 * p["gamma"]] for p in found.points])
     assert_allclose(np.unique(np.round(log[:49], 9)), np.arange(-3, 4))
-    coarse = np.argmin(found.mean[:49])
-    steps = (log[49:] - log[coarse]) / 0.2
+    steps = (log[49:] - log[np.argmin(found.mean[:49])]) / 0.2
     assert_allclose(steps, np.round(steps), atol=1e-9)
     assert np.abs(steps).max() == pytest.approx(4)
     assert len(np.unique(np.round(steps), axis=0)) == 80
@@ -375,8 +371,7 @@ def test_the_result_is_the_same_wherever_it_is_computed():
     options = {"search": CoarseToFine(fine=False), "cv": 3, "refit": False}
     serial = select(ordinal.fit_svorex, X, y, n_threads=1, **options)
     same(serial, select(ordinal.fit_svorex, X, y, n_threads=3, **options))
-    context = get_context("spawn")
-    with ProcessPoolExecutor(2, mp_context=context) as pool:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         same(serial, select(ordinal.fit_svorex, X, y, executor=pool, **options))
 
 
@@ -528,8 +523,7 @@ def test_nested_is_a_loop_of_searches():
         miss = np.abs(alone.predict(X[test]) - y[test])
         assert result.scores["mae"][i] == miss.mean()
         assert result.scores["mze"][i] == (miss > 0).mean()
-    table = result.table()
-    assert {column.shape for column in table.values()} == {(3,)}
+    assert {column.shape for column in result.table().values()} == {(3,)}
     assert "3 hold-outs" in repr(result)
 
 
@@ -637,8 +631,7 @@ def outcome(**fields):
 
 
 def stored(store):
-    options = {"search": GRID, "cv": 2, "refit": False}
-    return select(fit_svorim, X, y, store=store, **options)
+    return select(fit_svorim, X, y, store=store, search=GRID, cv=2, refit=False)
 
 
 def of_bytes(change):
@@ -802,8 +795,7 @@ def fit_and_tell(X, y, *, label=0):
 
 
 def test_halving_drops_points_on_samples_and_judges_the_rest_on_all_rows():
-    n = 4200
-    numbers = np.arange(n, dtype=float)[:, None]
+    numbers = np.arange(4200, dtype=float)[:, None]
     labels = np.repeat([0, 1, 2], [14, 2800, 1386])
     CALLS.clear()
     options = {"halving": True, "standardize": False, "cv": 3, "refit": False}

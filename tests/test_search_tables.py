@@ -81,8 +81,7 @@ def test_columns_travel_to_workers_and_are_known_to_a_store(found, tmp_path):
     columns = FRAME.astype(object).where(FRAME.notna(), None).to_dict("list")
     sizes = {"size": pl.Enum(FRAME["size"].cat.categories.tolist())}
     table = pl.DataFrame(columns, schema_overrides=sizes)
-    again = select(fit_xofm, table, Y, **kept)
-    assert_array_equal(again.scores, found.scores)
+    assert_array_equal(select(fit_xofm, table, Y, **kept).scores, found.scores)
     assert set(tmp_path.iterdir()) == files
     other = FRAME.assign(colour=FRAME["colour"].replace("red", "blue"))
     select(fit_xofm, other, Y, **kept)
@@ -141,8 +140,7 @@ def test_features_are_not_preprocessed_twice(run):
     options = {} if run is ordinal.cross_conformal else {"search": Grid(C=[1.0])}
     with pytest.raises(TypeError, match=r"^preprocess is an argument of the se"):
         run(fixed, FRAME[["acid"]], Y, **options)
-    none = partial(ordinal.fit_svorim, preprocess=None)
-    run(none, FRAME[["acid"]], Y, **options)
+    run(partial(ordinal.fit_svorim, preprocess=None), FRAME[["acid"]], Y, **options)
 
 
 def test_a_preprocessor_is_no_point_of_a_search():
@@ -160,8 +158,7 @@ def test_blocks_and_maps_are_standardised_as_in_a_search(tmp_path):
         (on_basis, (stored, y)), (on_basis, (Cut([70], X, y), None)),
         (ordinal.companions.fit_lat, (stored, y)),
     ):  # fmt: skip
-        space = Grid(tol=[1e-2])
-        found = select(fit, *given, search=space, cv=2)
+        found = select(fit, *given, search=Grid(tol=[1e-2]), cv=2)
         model = fit(*given, preprocess=Standardizer, **found.params)
         f, g = (m.decision_function(X) for m in (model, found.model))
         assert f.tobytes() == g.tobytes()

@@ -124,12 +124,11 @@ def test_parameters_are_the_arguments_of_the_fit(method):
     assert estimator().get_params() == {n: p.default for n, p in given.items()}
     raises(TypeError, "unexpected keyword argument 'Cost'", estimator, Cost=1)
     for name in given:  # described, those too that a fit leaves to another's page
-        described = rf"(^|, ){name}(,.*)? : " if name != "e_rel" else "e_rel : "
         assert any(
             name in line.split(" : ")[0].split(", ")
             for line in estimator.__doc__.splitlines()
             if " : " in line
-        ), described
+        ), rf"(^|, ){name}(,.*)? : " if name != "e_rel" else "e_rel : "
 
 
 @pytest.mark.parametrize("method", registered())
@@ -248,10 +247,8 @@ def test_a_rank_without_rows_is_never_the_largest(name, absent):
 
 @pytest.mark.filterwarnings("ignore::ordinal.exceptions.DisorderedThresholdsWarning")
 def test_thresholds_out_of_order_are_decided_by_their_middle():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(90, 2)), np.arange(90) % 3
-    weight = {0: 1000.0, 1: 1e-4, 2: 1e-4}
-    estimator = ShashuaLevin(class_weight=weight).fit(X, y)
+    X, y = np.random.default_rng(0).normal(size=(90, 2)), np.arange(90) % 3
+    estimator = ShashuaLevin(class_weight={0: 1000.0, 1: 1e-4, 2: 1e-4}).fit(X, y)
     b = estimator.model_.thresholds
     assert b[1] < b[0]
     f = estimator.model_.decision_function(X)
@@ -301,8 +298,7 @@ def table(kind, n=90):
     rng = np.random.default_rng(0)
     size, kinds = rng.normal(size=n), np.array(["red", "white", "rose"])
     colour = kinds[rng.integers(0, 3, n)]
-    score = size + (colour == "red")
-    y = np.array(WORDS)[np.digitize(score, [-0.3, 0.8])]
+    y = np.array(WORDS)[np.digitize(size + (colour == "red"), [-0.3, 0.8])]
     size = np.where(np.arange(n) % 11 == 3, np.nan, size)
     if kind == "pandas":
         X = pd.DataFrame({"size": size, "colour": pd.Categorical(colour)})

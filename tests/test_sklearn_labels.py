@@ -86,8 +86,7 @@ def test_numbers_in_another_order_than_their_own_are_ranks():
     P = ranks.predict_proba(X_NEW)
     assert_array_equal(estimator.predict_proba(X_NEW), P[:, [1, 2, 0]])
     y = swapped[Y[:40]]
-    score = scorer("rps")(ranks, X_NEW, Y[:40])
-    assert scorer("rps")(estimator, X_NEW, y) == score
+    assert scorer("rps")(estimator, X_NEW, y) == scorer("rps")(ranks, X_NEW, Y[:40])
 
 
 @pytest.mark.parametrize("scoring", ["neg_log_loss", scorer("mae"), scorer("rps")])
@@ -148,8 +147,7 @@ def test_meta_estimators_that_number_labels_are_told_the_order(tool):
     assert_allclose(P, expected[:, PLACES], rtol=1e-3, atol=1e-5)
     assert_array_equal(named.predict(X_NEW), WORDS[ranks.predict(X_NEW)])
     grades = pd.Series(pd.Categorical(WORDS[Y], WORDS, ordered=True))
-    score = scorer("mae")(ranks, X, Y)
-    assert scorer("mae")(named, X, grades) == score
+    assert scorer("mae")(named, X, grades) == scorer("mae")(ranks, X, Y)
     assert scorer("rps")(named, X, grades) == pytest.approx(scorer("rps")(ranks, X, Y))
     with pytest.raises(TypeError, match=r"label the rows by integers in rank order"):
         scorer("mae")(named, X, WORDS[Y])
@@ -214,5 +212,4 @@ def test_scores_of_other_estimators_take_the_order_of_a_categorical():
         scorer("mae")(named, X, WORDS[Y])
     some = LogisticRegression().fit(X[Y < 2], grades[Y < 2])  # which knows no "high"
     P = np.column_stack([some.predict_proba(X)[:, [0, 1]], np.zeros(60)])
-    expected = -metrics.rps(WORDS[Y], P, labels=WORDS)
-    assert scorer("rps")(some, X, grades) == expected
+    assert scorer("rps")(some, X, grades) == -metrics.rps(WORDS[Y], P, labels=WORDS)

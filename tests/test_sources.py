@@ -80,8 +80,7 @@ def test_rows_are_taken_by_number(order, k):
 
 def test_rows_of_maps_and_blocks_are_read(tmp_path):
     X, y, w = table(20_001)
-    stored = mapped(X, tmp_path)
-    problem = from_source(stored, y, sample_weight=w)
+    problem = from_source(mapped(X, tmp_path), y, sample_weight=w)
     assert_same_problem(problem, from_arrays(X, y, sample_weight=w))
     chunks = list(problem.X.chunks())
     np.testing.assert_array_equal(np.concatenate(chunks), X)
@@ -280,8 +279,7 @@ def test_what_was_written_to_a_map_is_read(mode, tmp_path):
             rows[CHUNK - 7 : 2 * CHUNK], X[CHUNK - 7 : 2 * CHUNK]
         )
         np.testing.assert_array_equal(np.concatenate(list(rows.chunks())), X)
-    every_other = from_source(stored[::2], y[::2]).X
-    np.testing.assert_array_equal(every_other[: len(X)], X[::2])
+    np.testing.assert_array_equal(from_source(stored[::2], y[::2]).X[: len(X)], X[::2])
 
 
 def test_moments_of_rows():

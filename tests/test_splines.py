@@ -60,8 +60,7 @@ def test_knots_are_those_of_the_training_rows():
         file = io.BytesIO()
         coding.save(file)
         file.seek(0)
-        again = ordinal.load(file)
-        assert_array_equal(again.transform(pd.DataFrame({"x": AT})), every)
+        assert_array_equal(ordinal.load(file).transform(pd.DataFrame({"x": AT})), every)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +136,7 @@ def levels(n=300, effects=(0, 0.5, 0.5, 0.3, 1.5, 1.4), sign=-1.0):
 
 def negative_loglik(parameters, data, Z):
     """-log L of y by thresholds theta_0, their gaps, and coefficients of Z."""
-    theta = np.cumsum(parameters[:3])
-    ends = np.concatenate([[-np.inf], theta, [np.inf]])
+    ends = np.concatenate([[-np.inf], np.cumsum(parameters[:3]), [np.inf]])
     score = Z @ parameters[3:]
     y = data["y"].to_numpy()
     return -np.log(expit(ends[y + 1] - score) - expit(ends[y] - score)).sum()
@@ -263,8 +261,7 @@ def test_scale_and_nominal_effects_may_be_of_columns_that_the_formula_does_not_n
 def test_bs_warns_beyond_its_boundary_knots_as_in_r():
     data = levels()
     model = ordinal.fit_pom("y ~ bs(z, df=4)", data)
-    inside = data[["z"]].head(3)
-    model.predict_proba(inside)
+    model.predict_proba(data[["z"]].head(3))
     far = pd.DataFrame({"z": [data["z"].mean(), 2 * data["z"].max() + 1]})
     with pytest.warns(UserWarning, match=r"beyond its boundary knots.* in row 1"):
         model.predict_proba(far)
@@ -319,8 +316,7 @@ SMOOTH = ["poly(x, 3)", "ns(x, df=4)", "bs(x, df=5)", "cr(x, df=4)", "rcs(x, 4)"
 @pytest.mark.parametrize("unit", [2.0**-1000, 1e-200, 1e-100, 1e200, 8e306])
 @pytest.mark.parametrize("term", SMOOTH)
 def test_the_unit_of_a_column_changes_no_smooth_term(term, unit):
-    rng = np.random.default_rng(0)
-    x = np.tanh(rng.normal(size=60))
+    x = np.tanh(np.random.default_rng(0).normal(size=60))
     expected = coding_of(term, x)
     made = coding_of(term, x * unit)
     at = np.linspace(-1.5, 1.5, 31)  # also beyond the training rows

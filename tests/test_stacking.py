@@ -423,8 +423,7 @@ def test_the_command_fits_predicts_and_compares(tmp_path, capsys):
     members = "methods=['pom','lit']"
     fit = ["fit", data, *layout, *order, "--method", "stacking", "--folds", "2"]
     assert not main([*fit, "--set", members, "--out", out])
-    text = capsys.readouterr().out
-    assert "cross-validated in 2 folds" in text  # the honest error
+    assert "cross-validated in 2 folds" in capsys.readouterr().out  # the honest error
     model = ordinal.load(out)
     assert model.methods == ("pom", "lit")
     assert model.models[0].feature_names == ("a", "b", "size")  # one column: an order
@@ -463,8 +462,7 @@ def test_the_estimator_is_the_fit():
     assert_allclose(made.predict_proba(table), model.predict_proba(table), atol=1e-6)
     assert made.classes_.tolist() == ["low", "mid", "top"]
     assert set(Stacking().get_params()) >= {"methods", "cv", "tune", "cost", "max_time"}
-    scores = cross_val_score(made, table, words, cv=2)
-    assert np.isfinite(scores).all()
+    assert np.isfinite(cross_val_score(made, table, words, cv=2)).all()
     near = KNeighborsClassifier()  # whose fit takes no weights
     mixed = Stacking(methods={"near": near, "pom": "pom"}, tune=False)
     assert clone(mixed).fit(table, words).model_.methods == ("near", "pom")

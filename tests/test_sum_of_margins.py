@@ -65,8 +65,7 @@ def test_the_model_is_optimal(seed, r, above, weighted):
     g = norm * scaled
 
     a, b = model.thresholds - model.margins / 2, model.thresholds + model.margins / 2
-    ends = np.stack([a, b], axis=1).ravel()
-    assert np.all(np.diff(ends) >= -1e-12)
+    assert np.all(np.diff(np.stack([a, b], axis=1).ravel()) >= -1e-12)
     sums, low, up = [], [], []
     for t in range(2 * r - 2):
         rows = y == (t + 1) // 2
@@ -122,8 +121,7 @@ def test_rare_and_absent_ranks():
     X, y = np.vstack([X, [[0.5, 0.0]]]), np.append(2 * y, 1)
     model = fit(X, y, C=0.1, tol=1e-5)
     b1 = model.thresholds[0] + model.margins[0] / 2
-    a2 = model.thresholds[1] - model.margins[1] / 2
-    assert_allclose(b1, a2, atol=1e-5)
+    assert_allclose(b1, model.thresholds[1] - model.margins[1] / 2, atol=1e-5)
     assert model.convergence.rel_gap < 1e-5
 
 
@@ -152,8 +150,7 @@ def test_probabilities_files_and_searches(tmp_path):
     assert_allclose(P.sum(axis=1), 1)
     assert (P.argmax(axis=1) == y).mean() > 0.6
     model.save(tmp_path / "model")
-    again = ordinal.load(tmp_path / "model")
-    assert_array_equal(again.margins, model.margins)
+    assert_array_equal(ordinal.load(tmp_path / "model").margins, model.margins)
     found = ordinal.select(
         "shashua-levin", X, y, search={"C": [0.06, 0.2]}, margin="sum", n_threads=1
     )

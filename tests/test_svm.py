@@ -88,12 +88,11 @@ def fitted(kind, case, **options):
     largest = diagonal_of(case.kernel, case.X).max()
     width = max((hi - lo).max() for lo, hi, *_ in boxes(kind, case))
     takes_none = fit is fit_svc or kind == "svr"  # rounded thresholds
-    cost = {} if takes_none else {"cost": case.cost}
     model = fit(
         K, case.y, kernel="precomputed", C=case.C, classes=range(case.r),
         sample_weight=case.weight, n_threads=1,
         tol=float(np.clip(1e-7 * width * largest, 1e-6, 1e-3)),
-        **{**own, **cost, **options},
+        **{**own, **({} if takes_none else {"cost": case.cost}), **options},
     )  # fmt: skip
     g = np.zeros((np.size(model.intercept), case.y.size))
     g[:, model.support] = model.coef.T
@@ -172,16 +171,14 @@ def model_of(q, f, **options):
 def test_votes_are_tied_by_the_sum_and_then_the_lower_rank(drawn):
     q, f = drawn
     model = model_of(q, f)
-    predicted = model.rank_values(f).argmax(axis=1)
-    for row, rank in zip(f, predicted, strict=True):
+    for row, rank in zip(f, model.rank_values(f).argmax(axis=1), strict=True):
         votes, total = [0] * q, [0.0] * q
         for value, (a, b) in zip(row, itertools.combinations(range(q), 2), strict=True):
             votes[b] += value > 0
             votes[a] += value < 0
             total[b] += value
             total[a] -= value
-        best = max(range(q), key=lambda k: (votes[k], total[k], -k))
-        assert rank == 2 * best + 1
+        assert rank == 2 * max(range(q), key=lambda k: (votes[k], total[k], -k)) + 1
 
 
 @pytest.mark.parametrize(("f", "message"), [

@@ -79,8 +79,7 @@ def test_two_variables_in_closed_form():
 
 
 def test_a_kink_holds_variables_at_zero():
-    K = np.eye(3)
-    s = solved(K, [-1] * 3, [1] * 3, [-0.5] * 3, [0.5] * 3)
+    s = solved(np.eye(3), [-1] * 3, [1] * 3, [-0.5] * 3, [0.5] * 3)
     assert_array_equal(s.g, np.zeros((1, 3)))
     assert_allclose(s.violation, -1.0)  # L = -0.5 and R = 0.5 everywhere
     assert_array_equal(s.b, [0.0])
@@ -102,8 +101,7 @@ def pairs_of_ranks(n=600, r=4, C=30.0, shuffled=False, gamma=0.5):
 @pytest.mark.parametrize("rows_held", [600, 100])
 def test_pairs_of_ranks_are_what_they_are_on_their_rows_alone(shuffled, rows_held):
     K, terms = pairs_of_ranks(shuffled=shuffled)
-    cache = {"cache_mb": rows_held * len(K) * 4e-6, "least": 64}
-    s = solved(K, *terms, **cache)
+    s = solved(K, *terms, cache_mb=rows_held * len(K) * 4e-6, least=64)
     assert s.status is Status.CONVERGED
     for k in range(len(terms[0])):
         of_pair = [a[k] for a in terms]

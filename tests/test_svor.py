@@ -154,8 +154,7 @@ def assert_same_optimum(a, b, X, other_X=None):
     gaps = [max(c.gap, 0.0) for c in (ca, cb)]
     assert abs(ca.dual - cb.dual) <= sum(gaps) + slack
     f = a.decision_function(X)
-    other_f = b.decision_function(X if other_X is None else other_X)
-    apart = np.abs(f - other_f).max()
+    apart = np.abs(f - b.decision_function(X if other_X is None else other_X)).max()
     length = np.sqrt(diagonal_of(a.kernel, np.asarray(X)).max())
     assert apart <= sum(np.sqrt(2 * (gap + slack)) for gap in gaps) * length + 1e-9
     assert_array_equal(np.isfinite(a.thresholds), np.isfinite(b.thresholds))
@@ -179,8 +178,7 @@ def test_convex_costs_order_the_thresholds_to_the_last_bit(case, early):
     assume(case.method == "svorim" or case.held.size == 1 + np.ptp(case.held))
     method = "redsvm" if case.method == "redsvm" else "svorim"
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        limit = {"max_iter": 3} if early else {}
-        model = fit(case._replace(method=method), **limit)
+        model = fit(case._replace(method=method), **({"max_iter": 3} if early else {}))
     b = model.thresholds
     assert np.all(b[1:] >= b[:-1])
     assert model.disorder == ()
@@ -271,9 +269,8 @@ def test_a_rank_without_rows_is_not_predicted_by_a_disordered_model(classes):
 
 
 def with_scores(thresholds, classes):
-    model = fit_svorim([[-1.0], [1.0]], [0, 1], kernel="linear")
     return dataclasses.replace(
-        model,
+        fit_svorim([[-1.0], [1.0]], [0, 1], kernel="linear"),
         support=np.array([[1.0]]),
         coef=np.array([1.0]),
         dual=np.zeros((1, len(thresholds))),
@@ -321,8 +318,7 @@ def test_a_model_without_support_has_scores_of_zero(method, tmp_path):
     """Thresholds alone: a violation of 2 margins is where every fit begins."""
     X, y = sample(30, 3)
     K = kernels.Linear()(X, X)
-    forms = [(X, {}), (sparse.csr_array(X), {}), (K, PRECOMPUTED)]
-    for rows, options in forms:
+    for rows, options in [(X, {}), (sparse.csr_array(X), {}), (K, PRECOMPUTED)]:
         model = FITS[method](rows, y, tol=3.0, **options)
         assert model.convergence.converged
         assert model.convergence.n_iter == 0
@@ -352,8 +348,7 @@ def test_a_start_changes_the_way_and_not_the_end(case, data):
         C=data.draw(moderate),
     )  # fmt: skip
     assume(part.held.size >= 2)
-    start = fit(part)
-    assert_same_optimum(fit(case, start=start), fit(case), case.X)
+    assert_same_optimum(fit(case, start=fit(part)), fit(case), case.X)
 
 
 def test_a_start_knows_zeros_of_either_sign_and_columns_of_csr_rows():
@@ -527,8 +522,7 @@ def test_three_points_in_closed_form(method, C):
 @every_method
 def test_two_points_in_closed_form(method, C):
     # (P) is w^2 / 2 + 2 C max(0, 1 - w) with b = 0 in the middle, for all four
-    options = {"C": C, "kernel": "linear", "tol": 1e-12}
-    model = FITS[method]([[-1.0], [1.0]], [3, 8], **options)
+    model = FITS[method]([[-1.0], [1.0]], [3, 8], C=C, kernel="linear", tol=1e-12)
     w = min(2 * C, 1.0)
     assert_allclose(model.coef @ model.support, [w], rtol=1e-12)
     assert_allclose(model.dual, [[-w / 2], [w / 2]], rtol=1e-12)

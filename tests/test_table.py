@@ -441,5 +441,4 @@ def test_an_order_is_that_of_a_stored_dictionary(stored, tmp_path):
     column = pa.DictionaryArray.from_arrays(codes, levels, ordered=True)
     path = str(tmp_path / "t.parquet")
     pq.write_table(pa.table({"g": column}), path, use_dictionary=stored)
-    table = read_table(path)
-    assert table.orders == ({"g": levels} if stored else {})
+    assert read_table(path).orders == ({"g": levels} if stored else {})

@@ -55,8 +55,7 @@ def oracle(case, model, u=None):
 def truncated(problem, columns, C, eta, price, n_threads=1):
     terms = SharedTerms.from_problem(problem, eta)
     rows = LossSums(columns, problem.rank, problem.weight, terms, n_threads)
-    total = problem.weight.sum()
-    return TruncatedObjective(LocalState(rows), terms, total, C, price)
+    return TruncatedObjective(LocalState(rows), terms, problem.weight.sum(), C, price)
 
 
 def objective(case):
@@ -99,8 +98,7 @@ def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
     x = rng.normal(size=psi.penalties.size) / np.sqrt(1 + np.abs(K).max())
     here = psi.at(x, case.u)
     coef = np.zeros(psi.penalties.size - psi.T)
-    zero = SimpleNamespace(thresholds=np.zeros(case.r - 1), coef=coef)
-    slow, _ = oracle(case, zero)
+    slow, _ = oracle(case, SimpleNamespace(thresholds=np.zeros(case.r - 1), coef=coef))
     scale = here.value + np.abs(K).max() ** 2 * case.weight.sum()
     assert_allclose(here.value, slow(x), rtol=1e-12)
     H, size = psi.hessian(here), 1e-5
@@ -119,8 +117,7 @@ def test_the_gradient_and_the_hessian_are_those_of_psi(case, seed):
 
 def test_sums_over_many_chunks_of_rows_lose_none():
     X, y = sample(2 * 8192 + 500, 4)
-    fill = kernel_values(RBF, X[:6])
-    columns = CachedColumns(X, 6, fill, 0, 2)
+    columns = CachedColumns(X, 6, kernel_values(RBF, X[:6]), 0, 2)
     psi = truncated(Problem.from_arrays(X, y), columns, 0.7, 0.1, np.ones(6), 2)
     x, K = np.random.default_rng(0).normal(size=9) / 50, RBF(X, X[:6])
     here = psi.at(x, 1.5)
@@ -140,8 +137,7 @@ def test_sums_over_many_chunks_of_rows_lose_none():
     assert_allclose(H[range(3), range(3)], columns, rtol=1e-12)
     assert_allclose(H[3:, :3], -K.T @ D, atol=1e-8)
     block = K.T @ (D.sum(axis=1)[:, None] * K) + np.diag(psi.penalties[3:]) / 0.7
-    lower = np.tril(H[3:, 3:])
-    assert_allclose(lower, np.tril(block), atol=1e-9 * np.abs(block).max())
+    assert_allclose(np.tril(H[3:, 3:]), np.tril(block), atol=1e-9 * np.abs(block).max())
 
 
 @given(tlssvor_cases())

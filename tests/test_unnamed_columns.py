@@ -85,8 +85,7 @@ def test_so_do_models_behind_a_preprocessor(name, how, tmp_path):
 def test_so_do_searches_and_prediction_sets(tmp_path):
     found = ordinal.select("pom", TABLE, Y, cv=2)
     assert "decision_function" in check(found, tmp_path / "page.html")
-    sets = ordinal.conformal(found.model, TABLE, Y)
-    asked = check(sets, tmp_path / "page.html")
+    asked = check(ordinal.conformal(found.model, TABLE, Y), tmp_path / "page.html")
     assert {"predict_set", "predict_interval", "p_values", "evaluate"} <= {*asked}
 
 

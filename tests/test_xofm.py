@@ -52,8 +52,7 @@ def trained(case):
 
 
 def solution(model):
-    parts = model.u, model.V, model.scores
-    return b"".join(part.tobytes() for part in parts)
+    return b"".join(part.tobytes() for part in (model.u, model.V, model.scores))
 
 
 @given(xofm_cases(), st.integers(0, 99))
@@ -89,8 +88,7 @@ def test_the_gradient_is_that_of_differences(case, seed):
     direction = np.where(np.arange(W.shape[1]) <= k, rng.normal(size=W.shape), 0)
     shares = np.array([1, -8, 8, -1]) / 12
     for h in (1e-4, 1e-6):  # the first passes more margins, the second rounds more
-        ends = [value(W + t * h * direction) for t in (-2, -1, 1, 2)]
-        slope = shares @ ends / h
+        slope = shares @ [value(W + t * h * direction) for t in (-2, -1, 1, 2)] / h
         if np.isclose((gradient * direction).sum(), slope, rtol=1e-6, atol=1e-7):
             break
     else:
@@ -135,8 +133,7 @@ def objective_of(model, case):
 @every_solver
 @given(case=xofm_cases())
 def test_the_record_is_that_of_the_model(solver, case):
-    options = {"n_epochs": 3} if solver == "sgd" else {}
-    model = fit(case, solver=solver, **options)
+    model = fit(case, solver=solver, **({"n_epochs": 3} if solver == "sgd" else {}))
     c = model.convergence
     assert_allclose(c.primal, objective_of(model, case), rtol=1e-10, atol=1e-12)
     assert c.dual is None
@@ -160,8 +157,7 @@ def test_main_effects_alone_reach_the_optimum_of_a_general_purpose_solver(case):
 
     def value(u):
         loss, slope, _ = xofm_pairs(phi @ u, y, weight, case.tau)
-        gradient = phi.T @ slope / M + 2 * case.l2_main * u
-        return loss / M + case.l2_main * u @ u, gradient
+        return loss / M + case.l2_main * u @ u, phi.T @ slope / M + 2 * case.l2_main * u
 
     best = optimize.minimize(
         value, np.zeros(phi.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-10}
@@ -287,8 +283,7 @@ def frame_columns():
     colour = rng.choice(["red", "green", "blue"], n)
     size = rng.integers(1, 4, n)
     score = np.nan_to_num(age, nan=70) / 20 + (colour == "red") + size
-    y = np.searchsorted(np.quantile(score, [0.3, 0.7]), score)
-    return age, colour, size, y
+    return age, colour, size, np.searchsorted(np.quantile(score, [0.3, 0.7]), score)
 
 
 def test_missing_values_and_categories_are_pieces_of_their_own():
@@ -349,8 +344,7 @@ def test_contributions_add_up_to_the_score(case):
             assert_allclose(values[~there, 1 + j], curve.missing, atol=scale)
     for column, (a, b) in enumerate(combinations(range(d), 2), 1 + d):
         assert names[column] == f"x{a + 1}:x{b + 1}"
-        together = np.diagonal(pairs[a, b])
-        assert_allclose(values[:, column], together, rtol=0, atol=scale)
+        assert_allclose(values[:, column], np.diagonal(pairs[a, b]), rtol=0, atol=scale)
     rows, weight = trained(case)[0], case.weight[case.weight > 0]
     (main, pairs, _), weight = purified(model, case, rows), weight / weight.sum()
     expected = [np.sqrt(weight @ effect**2) for effect in main.T]
@@ -487,8 +481,7 @@ def test_early_stopping_returns_the_best_for_the_rows_held_out():
     assert_allclose(
         np.sort(stopped.scores), np.sort(stopped.decision_function(X)), rtol=0
     )
-    brief = {"solver": "sgd", "n_epochs": 20.0}
-    sgd = fit_xofm(X, y, early_stopping=0.25, l2_main=0.0, **brief)
+    sgd = fit_xofm(X, y, early_stopping=0.25, l2_main=0.0, solver="sgd", n_epochs=20.0)
     assert sgd.convergence.status is Status.HELD_OUT
 
 
