@@ -123,25 +123,18 @@ DUAL_FIT: Mapping[str, Any] = {
     "advice": "raise max_iter or tol, or lower C$",
     "endless": {"C": 1e5, "gamma": 1.0, "tol": 1e-12},
     "threaded": (
-        (400, {"C": 30.0, "tol": 1e-6}),
-        (400, {"C": 30.0, "cache_mb": 0.02}),
-        (400, {"C": 30.0, "kernel": "linear"}),
-        (400, {"probability": True}),
+        (400, {"C": 30.0, "tol": 1e-6}), (400, {"C": 30.0, "cache_mb": 0.02}),
+        (400, {"C": 30.0, "kernel": "linear"}), (400, {"probability": True}),
     ),
-}
+}  # fmt: skip
 
 
 def svor(name: str, fit: Callable[..., Any], **fields: Any) -> Method:
     return Method(
-        name,
-        fit,
-        ordinal.models.SvorModel,
-        takes=DUAL | {"basis"},
-        rules=PROBABLE,
-        starts=True,
+        name, fit, ordinal.models.SvorModel, takes=DUAL | {"basis"}, rules=PROBABLE,
         distances=fit in (ordinal.fit_svorim, ordinal.companions.fit_redsvm),
-        **{**DUAL_FIT, **fields},
-    )
+        starts=True, **{**DUAL_FIT, **fields},
+    )  # fmt: skip
 
 
 ON_BASIS: Mapping[str, Any] = {
@@ -151,11 +144,10 @@ ON_BASIS: Mapping[str, Any] = {
     "n_endless": 30_000,
     # three chunks of rows, with a sample of them first; some of their features kept
     "threaded": (
-        (20_000, {"tol": 1e-2}),
-        (20_000, {"tol": 1e-2, "cache_mb": 0.5}),
+        (20_000, {"tol": 1e-2}), (20_000, {"tol": 1e-2, "cache_mb": 0.5}),
         (20_000, {"tol": 1e-2, "probability": True}),
     ),
-}
+}  # fmt: skip
 
 
 def svor_on_basis(name: str, fit: Callable[..., Any]) -> Method:
@@ -166,121 +158,81 @@ def svor_on_basis(name: str, fit: Callable[..., Any]) -> Method:
 
 def npsvor(name: str, endless: Mapping[str, Any], **fields: Any) -> Method:
     return Method(
-        name,
-        ordinal.fit_npsvor,
-        ordinal.models.NpsvorModel,
-        takes=DUAL | {"basis"},
+        name, ordinal.fit_npsvor, ordinal.models.NpsvorModel, takes=DUAL | {"basis"},
         rules=("nearest", "mode", "median", "cost"),
         **{**DUAL_FIT, "endless": {"C": 1e5, "gamma": 1.0, **endless}, **fields},
-    )
+    )  # fmt: skip
 
 
 ADMM = {"solver": "admm", "e_abs": 0.0, "e_rel": 1e-14, "max_iter": 10**9}
+SMALL = {"e_abs": 1e-10, "e_rel": 1e-10}
 
 
 def gpor(name: str, **fields: Any) -> Method:
     return Method(
-        name,
-        ordinal.fit_gpor,
-        ordinal.models.GporModel,
+        name, ordinal.fit_gpor, ordinal.models.GporModel,
         takes=frozenset({"basis", "cache_mb", "kernel", "rng"}),
-        rules=("median", "mode", "cost"),
-        atol=1e-3,
-        endless={"n_restarts": 10_000},
-        n_endless=150,
-        decision="predict_latent",
-        needs_diagonal=True,
+        rules=("median", "mode", "cost"), decision="predict_latent",
+        endless={"n_restarts": 10_000}, n_endless=150, atol=1e-3, needs_diagonal=True,
         **{"precise": {"tol": 1e-5}, **fields},
-    )
+    )  # fmt: skip
 
 
 def xofm(name: str, **fields: Any) -> Method:
     return Method(
-        name,
-        ordinal.fit_xofm,
-        ordinal.models.XofmModel,
+        name, ordinal.fit_xofm, ordinal.models.XofmModel,
         takes=frozenset({"cache_mb", "probability", "rng"}),
-        rules=("share", "mode", "median", "cost"),
-        missing="always",
-        **fields,
-    )
+        rules=("share", "mode", "median", "cost"), missing="always", **fields,
+    )  # fmt: skip
 
 
 def thresholded(name: str, fit: Callable[..., Any]) -> Method:
     return Method(
-        name,
-        fit,
-        ordinal.models.LinearThresholdModel,
+        name, fit, ordinal.models.LinearThresholdModel, rules=PROBABLE,
         takes=frozenset({"class_weight", "probability", "rng"}),
-        rules=PROBABLE,
-        precise={"tol": 1e-10},
-        missing="never",
-        endless={"tol": 1e-300, "max_iter": 10**9},
-        n_endless=100_000,
+        precise={"tol": 1e-10}, missing="never",
+        endless={"tol": 1e-300, "max_iter": 10**9}, n_endless=100_000,
         distances=fit is ordinal.companions.fit_lat,
         threaded=((5000, {}), (5000, {"probability": True})),  # five chunks of rows
-    )
+    )  # fmt: skip
 
 
 def network(name: str, fit: Callable[..., Any], model: type, plain: str) -> Method:
     return Method(
-        name,
-        fit,
-        model,
-        takes=frozenset({"class_weight", "rng"}),
+        name, fit, model, takes=frozenset({"class_weight", "rng"}),
         rules=tuple(dict.fromkeys([plain, "mode", "median", "cost"])),
-        precise={"n_hidden": 3, "l2": 1e-2, "tol": 1e-9},
-        missing="never",
-        endless={"tol": 1e-300, "max_iter": 10**9},
-        n_endless=50_000,
+        precise={"n_hidden": 3, "l2": 1e-2, "tol": 1e-9}, missing="never",
+        endless={"tol": 1e-300, "max_iter": 10**9}, n_endless=50_000,
         threaded=((5000, {"max_iter": 20}), (300, {"n_starts": 3})),  # five chunks
-    )
+    )  # fmt: skip
 
 
 def svm(name: str, fit: Callable[..., Any], **fields: Any) -> Method:
-    fields = {
-        "model": ordinal.models.SvmModel,
-        "takes": DUAL | {"basis"},
-        "rules": ("largest", "mode", "median", "cost"),
-        **DUAL_FIT,
-        **fields,
-    }
-    return Method(name, fit, **fields)
+    own = {"takes": DUAL | {"basis"}, "rules": ("largest", *PROBABLE[1:]), **DUAL_FIT}
+    return Method(name, fit, **{"model": ordinal.models.SvmModel, **own, **fields})
 
 
 def tlssvor(name: str, **fields: Any) -> Method:
     return Method(
-        name,
-        ordinal.fit_tlssvor,
-        ordinal.models.TlsSvorModel,
-        takes=DUAL - {"cost"} | {"basis"},
-        rules=PROBABLE,
-        endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9},
-        n_endless=400,
-        distances=True,
+        name, ordinal.fit_tlssvor, ordinal.models.TlsSvorModel,
+        takes=DUAL - {"cost"} | {"basis"}, rules=PROBABLE, distances=True,
+        endless={"tol": 1e-300, "C": 1e4, "u": 0.5, "max_iter": 10**9}, n_endless=400,
         **fields,
-    )
+    )  # fmt: skip
 
 
 def boosting(name: str, **fields: Any) -> Method:
     return Method(
-        name,
-        ordinal.fit_boosting,
-        ordinal.models.BoostingModel,
-        takes=frozenset({"class_weight", "rng"}),
-        rules=("median", "mode", "cost"),
+        name, ordinal.fit_boosting, ordinal.models.BoostingModel,
+        takes=frozenset({"class_weight", "rng"}), rules=("median", "mode", "cost"),
         variant={"n_rounds": 40, **fields.pop("variant", {})},
         precise={"row_share": 1.0, "feature_share": 1.0},
-        brief={"n_rounds": "auto", "max_iter": 1},
-        missing="always",
-        counts_rows=True,
+        brief={"n_rounds": "auto", "max_iter": 1}, missing="always", counts_rows=True,
         endless={"n_rounds": 10**9, "learning_rate": 1e-6},
-        threaded=(  # five chunks of rows
-            (5000, {}),
-            (2000, {"n_rounds": "auto", "max_iter": 10}),
-        ),
+        # five chunks of rows
+        threaded=((5000, {}), (2000, {"n_rounds": "auto", "max_iter": 10})),
         **fields,
-    )
+    )  # fmt: skip
 
 
 class ByFirstFeature:
@@ -298,31 +250,25 @@ def members(**options: Any) -> Mapping[str, Any]:
     return {"methods": {"pom": pom, "svorim": partial(ordinal.fit_svorim, **options)}}
 
 
+UNTUNED = {"optimize": False}
 METHODS = [
     npsvor(
         "npsvor", {"tol": 1e-12},
         threaded=(
-            (400, {"C": 100.0, "tol": 1e-6}),
-            (400, {"C": 100.0, "cache_mb": 0.01}),
-            (400, {"kernel": "linear"}),
-            (400, {"probability": True}),
+            (400, {"C": 100.0, "tol": 1e-6}), (400, {"C": 100.0, "cache_mb": 0.01}),
+            (400, {"kernel": "linear"}), (400, {"probability": True}),
         ),
     ),
     npsvor(
         "npsvor-admm", ADMM, variant={"solver": "admm"},
-        precise={"e_abs": 1e-10, "e_rel": 1e-10, "max_iter": 100_000},
+        precise={"max_iter": 100_000, **SMALL},
         threaded=((400, {"C": 3.0}), (200, {"C": 100.0, "polish": True})),
     ),
-    npsvor(
-        "npsvor-basis", {"tol": 1e-300, "max_iter": 10**9}, **ON_BASIS
-    ),
+    npsvor("npsvor-basis", {"tol": 1e-300, "max_iter": 10**9}, **ON_BASIS),
     npsvor(
         "npsvor-admm-basis", ADMM, variant={"solver": "admm", "basis": 12},
         # as many rows as the kernel has dimensions: they span it, whichever are chosen
-        precise={
-            "kernel": "linear", "basis": 3,
-            "e_abs": 1e-10, "e_rel": 1e-10, "max_iter": 100_000,
-        },
+        precise={"kernel": "linear", "basis": 3, "max_iter": 100_000} | SMALL,
         threaded=((400, {"basis": 60}),),
     ),
     svor("svorim", ordinal.fit_svorim),
@@ -350,13 +296,10 @@ METHODS = [
             (2500, {"basis": 20, "u": 1.5, "probability": True}),
         ),
     ),
-    gpor(
-        "gpor-ep", whole_weights=True,
-        threaded=((500, {"optimize": False}), (60, {})),
-    ),
+    gpor("gpor-ep", whole_weights=True, threaded=((500, UNTUNED), (60, {}))),
     gpor(
         "gpor-laplace", variant={"inference": "laplace"},
-        threaded=((1001, {"optimize": False}), (60, {})),
+        threaded=((1001, UNTUNED), (60, {})),
     ),
     gpor(
         "gpor-basis", variant={"basis": 12}, whole_weights=True,
@@ -417,10 +360,9 @@ METHODS = [
     Method(
         "ofmhs", ordinal.companions.fit_ofmhs, ordinal.models.OfmhsModel,
         takes=frozenset({"class_weight"}), rules=PROBABLE,
-        precise={"tol": 1e-10}, missing="never",
+        precise={"tol": 1e-10}, missing="never", threaded=((5000, {}),),
         advice="raise max_iter or tol, or raise the penalties$",
         endless={"tol": 1e-300, "max_iter": 10**9}, n_endless=20_000,
-        threaded=((5000, {}),),
     ),
     boosting("boosting"),
     boosting("boosting-scores", variant={"structure": "scores"}),
@@ -428,10 +370,8 @@ METHODS = [
         "xofm-lbfgs", precise={"n_factors": 0, "tol": 1e-9},
         endless={"tol": 1e-300, "n_factors": 8, "max_iter": 10**9},
         threaded=(  # five chunks of rows
-            (5000, {}),
-            (5000, {"early_stopping": 0.2}),
-            (5000, {"monotone": [1, 0, -1]}),
-            (2500, {"probability": True}),
+            (5000, {}), (5000, {"early_stopping": 0.2}),
+            (5000, {"monotone": [1, 0, -1]}), (2500, {"probability": True}),
         ),
     ),
     xofm(
@@ -447,8 +387,7 @@ METHODS = [
         rules=("median", "mode", "cost"), variant={**members(), "tune": False},
         precise={**members(tol=1e-8), "cv": ByFirstFeature()}, missing="always",
         brief={}, endless=members(C=1e5, gamma=1.0, tol=1e-12),
-        distances=True, decision="predict_proba", composed=True,
-        threaded=((300, {}),),
+        distances=True, decision="predict_proba", composed=True, threaded=((300, {}),),
     ),
 ]  # fmt: skip
 
