@@ -75,13 +75,10 @@ def log_integral(rank, total, link, family, x, n=120_001):
 
 @settings(deadline=None, max_examples=4)
 @given(
-    link=st.sampled_from(_cumulative.LINKS),
-    rank=st.integers(0, 2),
-    sd=st.sampled_from([0.3, 2.0, 30.0, 200.0, 1000.0]),
-    n=st.integers(1, 12),
-    family=st.sampled_from(FAMILIES),
-    cut=st.floats(-2, 2),
-)
+    link=st.sampled_from(_cumulative.LINKS), rank=st.integers(0, 2),
+    sd=st.sampled_from([0.3, 2.0, 30.0, 200.0, 1000.0]), n=st.integers(1, 12),
+    family=st.sampled_from(FAMILIES), cut=st.floats(-2, 2),
+)  # fmt: skip
 @example(link="cloglog", rank=1, sd=1000.0, n=2, family="cumulative", cut=0.0)
 @example(link="cauchit", rank=2, sd=1000.0, n=4, family="cumulative", cut=1.0)
 def test_groups_of_one_rank_are_their_integrals(link, rank, sd, n, family, cut):

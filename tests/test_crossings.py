@@ -810,12 +810,9 @@ def linked_models(fit, frame, y, splits, given):
 
 
 @relation(
-    2,
-    method=METHODS,
-    metric=["mae", "accuracy", "kappa"],
-    rule=[None, "own", "mode", "median", "cost"],
-    door=["compare", "select", "nested"],
-)
+    2, method=METHODS, metric=["mae", "accuracy", "kappa"],
+    rule=[None, "own", "mode", "median", "cost"], door=["compare", "select", "nested"],
+)  # fmt: skip
 def test_scores_judge_what_the_rule_predicts(method, metric, rule, door, seed):
     """Recomputed from the labels that models of the folds predict by this rule."""
     frame, y = table(seed)

@@ -135,11 +135,8 @@ def test_dates_of_a_file_are_predicted_as_those_of_a_table(method, tmp_path, cap
 
 
 @pytest.mark.parametrize(("parts", "shift", "far"), [
-    (PARTS, 200, True),
-    (["days"], -200, True),
-    (["year"], 900, True),
-    (PARTS, 20, False),
-    (["month", "weekday"], 2000, False),
+    (PARTS, 200, True), (["days"], -200, True), (["year"], 900, True),
+    (PARTS, 20, False), (["month", "weekday"], 2000, False),
 ])  # fmt: skip
 def test_dates_far_from_the_training_rows_are_warned_of(parts, shift, far):
     how = TablePreprocessor(dates={"visit": parts})

@@ -54,20 +54,11 @@ class Example:
 
 
 GOOD = Example(
-    coef=np.zeros((4, 3)),
-    thresholds=np.zeros(2),
-    ends=np.zeros(5, np.int32),
-    classes=np.array(["x", "y", "z"]),
-    width=2,
-    names=("a", "b"),
-    parts=(np.zeros(1), None, np.zeros(0)),
-    splits=[(np.zeros(1), np.zeros(2))],
-    others={"s": np.zeros(3)},
-    link=Link(np.zeros(2)),
-    kind="a",
-    rate=0.5,
-    kernel=len,
-)
+    coef=np.zeros((4, 3)), thresholds=np.zeros(2), ends=np.zeros(5, np.int32),
+    classes=np.array(["x", "y", "z"]), width=2, names=("a", "b"),
+    parts=(np.zeros(1), None, np.zeros(0)), splits=[(np.zeros(1), np.zeros(2))],
+    others={"s": np.zeros(3)}, link=Link(np.zeros(2)), kind="a", rate=0.5, kernel=len,
+)  # fmt: skip
 
 
 def check(**changes):
@@ -96,23 +87,11 @@ def test_values_of_another_size_or_kind_are_refused(changes, message):
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("coef", [[0.0]]),
-    ("coef", None),
-    ("width", True),
-    ("width", 2.0),
-    ("names", ["a", "b"]),
-    ("names", ("a", 1)),
-    ("parts", ("a",)),
-    ("splits", ((np.zeros(1), np.zeros(2)),)),
-    ("others", {"s": 1.0}),
-    ("link", np.zeros(2)),
-    ("kind", "b"),
-    ("kind", True),
-    ("rate", "1"),
-    ("rate", True),
-    ("rate", 10**400),
-    ("kernel", "rbf"),
-    ("exact", 1),
+    ("coef", [[0.0]]), ("coef", None), ("width", True), ("width", 2.0),
+    ("names", ["a", "b"]), ("names", ("a", 1)), ("parts", ("a",)),
+    ("splits", ((np.zeros(1), np.zeros(2)),)), ("others", {"s": 1.0}),
+    ("link", np.zeros(2)), ("kind", "b"), ("kind", True), ("rate", "1"), ("rate", True),
+    ("rate", 10**400), ("kernel", "rbf"), ("exact", 1),
 ])  # fmt: skip
 def test_values_of_another_type_are_refused(name, value):
     raises(TypeError, rf"Example\.{name}.* cannot be of type", check, **{name: value})

@@ -100,13 +100,10 @@ def test_an_ordered_categorical_comes_back_from_whatever_predicts():
     found = ordinal.select("pom", table, labels, cv=2)
     compared = ordinal.compare(table, labels, methods=["pom", "svorim"], cv=2)
     models = [
-        fit_pom(table, labels, preprocess=Standardizer),
-        found,
-        found.model,
-        ordinal.conformal(found, table, labels),
-        compared.best,
+        fit_pom(table, labels, preprocess=Standardizer), found, found.model,
+        ordinal.conformal(found, table, labels), compared.best,
         compared.refit("svorim"),
-    ]
+    ]  # fmt: skip
     for model in models:
         told = model.predict(table)
         assert told.dtype == labels.dtype

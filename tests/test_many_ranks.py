@@ -157,12 +157,8 @@ def _continuous():
 
 
 @pytest.mark.parametrize("call", [
-    inference.augment,
-    inference.influence,
-    inference.goodness_of_fit,
-    inference.hosmer_lemeshow,
-    inference.marginal_effects,
-    inference.jeffreys,
+    inference.augment, inference.influence, inference.goodness_of_fit,
+    inference.hosmer_lemeshow, inference.marginal_effects, inference.jeffreys,
     inference.proportional_odds_test,
 ])  # fmt: skip
 def test_tables_of_rows_and_ranks_are_refused_with_the_reason(call):

@@ -69,16 +69,12 @@ def toy(**changes):
         Convergence(Status.MAX_ITER, 4, 0.1, 1e-3, 2.5, 1.0, 0.25),
     )
     model = Toy(
-        support=np.array([[0.1, -1.0], [2.0, 1 / 3]]),
-        coef=np.array([0.1, 1e-300]),
-        classes=np.array(["low", "höher"]),
-        kernel=kernels.RBF(0.1),
-        convergence=Convergence.of_parts(parts),
-        C=0.1,
-        names=("a", "b"),
+        support=np.array([[0.1, -1.0], [2.0, 1 / 3]]), coef=np.array([0.1, 1e-300]),
+        classes=np.array(["low", "höher"]), kernel=kernels.RBF(0.1),
+        convergence=Convergence.of_parts(parts), C=0.1, names=("a", "b"),
         parts=[Scale(np.array([1.0])), Scale(np.array(True))],
         scaler=Scale(np.arange(3, dtype=np.int32)),
-    )
+    )  # fmt: skip
     return replace(model, **changes)
 
 

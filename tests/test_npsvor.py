@@ -121,13 +121,10 @@ def test_the_model_is_optimal(case):
 def test_predict_takes_the_nearest_hyperplane_and_the_lowest_of_equals():
     model = fit_npsvor([[-1.0], [1.0]], [0, 1], kernel="linear")
     model = dataclasses.replace(
-        model,
-        support=np.array([[1.0]]),
-        coef=np.array([[1.0, 1.0, 4.0]]),
-        intercept=np.array([0.0, -1.0, -8.0]),
-        norms=np.array([1.0, 1.0, 4.0]),
+        model, support=np.array([[1.0]]), coef=np.array([[1.0, 1.0, 4.0]]),
+        intercept=np.array([0.0, -1.0, -8.0]), norms=np.array([1.0, 1.0, 4.0]),
         classes=np.array([10, 20, 30]),
-    )
+    )  # fmt: skip
     X = [[-9.0], [0.5], [0.6], [1.5], [2.0]]
     assert_allclose(model.decision_function([[2.0]]), [[2.0, 1.0, 0.0]])
     assert_array_equal(model.predict(X), [10, 10, 20, 20, 30])

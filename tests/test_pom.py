@@ -119,13 +119,9 @@ def test_any_data_with_a_ridge_converge_in_order(data, link, l2):
 
 
 @given(
-    seeds,
-    links,
-    thresholds,
-    st.sampled_from([0.0, 0.3]),
-    st.sampled_from([(), (1,), (0, 2)]),
-    st.sampled_from([(), (0,), (1, 2)]),
-)
+    seeds, links, thresholds, st.sampled_from([0.0, 0.3]),
+    st.sampled_from([(), (1,), (0, 2)]), st.sampled_from([(), (0,), (1, 2)]),
+)  # fmt: skip
 def test_derivatives_are_those_of_the_value(seed, link, threshold, l2, nominal, scale):
     X, y, weight, offset = drawn(seed, n=30, r=5)
     problem = Problem.from_arrays(X, y, sample_weight=weight)

@@ -77,12 +77,8 @@ def test_standardizer_refuses_bad_input():
 
 
 @pytest.mark.parametrize(("mean", "scale"), [
-    ([0.0], [0.0]),
-    ([0.0], [5e-324]),
-    ([0.0], [np.nan]),
-    ([np.inf], [1.0]),
-    ([0.0, 0.0], [1.0]),
-    ([], []),
+    ([0.0], [0.0]), ([0.0], [5e-324]), ([0.0], [np.nan]), ([np.inf], [1.0]),
+    ([0.0, 0.0], [1.0]), ([], []),
 ])  # fmt: skip
 def test_a_file_cannot_hold_a_broken_standardizer(tmp_path, mean, scale):
     with pytest.raises(ValueError, match=r"Standardizer.* must|makes d|not be empty"):

@@ -41,17 +41,13 @@ D, Y = rows()
 GAPS = rows(missing=True)[0]
 HOW = TablePreprocessor()
 FITS = {
-    "pom": ordinal.fit_pom,
-    "probit": partial(ordinal.fit_pom, link="probit"),
-    "l2": partial(ordinal.fit_pom, l2=0.1),
-    "l1": partial(ordinal.fit_pom, l1=0.01),
+    "pom": ordinal.fit_pom, "probit": partial(ordinal.fit_pom, link="probit"),
+    "l2": partial(ordinal.fit_pom, l2=0.1), "l1": partial(ordinal.fit_pom, l1=0.01),
     "nominal": partial(ordinal.fit_pom, nominal=["g"]),
-    "scale": partial(ordinal.fit_pom, scale=["ill"]),
-    "ratio": ordinal.fit_ratio,
-    "ratio l2": partial(ordinal.fit_ratio, l2=0.1),
-    "lat": ordinal.companions.fit_lat,
+    "scale": partial(ordinal.fit_pom, scale=["ill"]), "ratio": ordinal.fit_ratio,
+    "ratio l2": partial(ordinal.fit_ratio, l2=0.1), "lat": ordinal.companions.fit_lat,
     "lit": ordinal.companions.fit_lit,
-}
+}  # fmt: skip
 
 
 def test_odds_ratios_and_effects_are_per_unit_of_the_table():

@@ -21,16 +21,11 @@ RNG = np.random.default_rng(0)
 X = pd.DataFrame({"x": RNG.normal(size=40)}, index=RNG.permutation(40))
 Y = np.argsort(np.argsort(X["x"].to_numpy() + RNG.normal(size=40))) * 3 // 40
 VALUES = {
-    "y": Y,
-    "y_pred": Y,
-    "y_score": X["x"].to_numpy(),
-    "proba": np.full((40, 3), 1 / 3),
-    "sample_weight": 1.0 + np.arange(40) % 2,
-    "offset": np.linspace(0, 1, 40),
-    "groups": np.arange(40) % 8,
-    "cluster": np.arange(40) % 8,
+    "y": Y, "y_pred": Y, "y_score": X["x"].to_numpy(), "proba": np.full((40, 3), 1 / 3),
+    "sample_weight": 1.0 + np.arange(40) % 2, "offset": np.linspace(0, 1, 40),
+    "groups": np.arange(40) % 8, "cluster": np.arange(40) % 8,
     "group_weight": 1.0 + np.arange(40) % 8 % 2,
-}
+}  # fmt: skip
 MODEL = ordinal.fit_pom(X, Y, l2=1.0)
 ESTIMATOR = ordinal.sklearn.POM(l2=1.0).fit(X, Y)
 TREES = ordinal.sklearn.OrdinalDecomposition(DecisionTreeClassifier(max_depth=2))

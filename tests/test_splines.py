@@ -270,12 +270,9 @@ def test_bs_warns_beyond_its_boundary_knots_as_in_r():
 
 
 SAME = [
-    ("ns(z,3)", "ns(z, df=3)"),
-    ("ns( `z` , 3 )", "ns(z, 3)"),
-    ("log(w)", "np.log(w)"),
-    ("I(w**2)", "I(w ** 2)"),
-    ("k:z", "z:k"),
-]
+    ("ns(z,3)", "ns(z, df=3)"), ("ns( `z` , 3 )", "ns(z, 3)"), ("log(w)", "np.log(w)"),
+    ("I(w**2)", "I(w ** 2)"), ("k:z", "z:k"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("given", "written"), SAME, ids=str)

@@ -270,13 +270,10 @@ def test_a_rank_without_rows_is_not_predicted_by_a_disordered_model(classes):
 
 def with_scores(thresholds, classes):
     return dataclasses.replace(
-        fit_svorim([[-1.0], [1.0]], [0, 1], kernel="linear"),
-        support=np.array([[1.0]]),
-        coef=np.array([1.0]),
-        dual=np.zeros((1, len(thresholds))),
-        thresholds=np.array(thresholds),
-        classes=np.array(classes),
-    )
+        fit_svorim([[-1.0], [1.0]], [0, 1], kernel="linear"), support=np.array([[1.0]]),
+        coef=np.array([1.0]), dual=np.zeros((1, len(thresholds))),
+        thresholds=np.array(thresholds), classes=np.array(classes),
+    )  # fmt: skip
 
 
 def test_predict_counts_the_thresholds_that_a_score_reaches():
