@@ -741,9 +741,7 @@ PEOPLE = "people.csv --encoding cp1252"
 FIT_POM = "fit people.csv --method pom --set l2=0.1 --folds 0 --out m.npz"
 
 
-def test_the_command_explains_and_reports_a_table_of_another_encoding(
-    people, run, monkeypatch
-):
+def test_explain_and_report_read_tables_of_other_encodings(people, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     error = run(FIT_POM, code=2)
     assert "is not text in utf-8: state the encoding of the file, such as --" in error

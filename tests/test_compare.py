@@ -141,8 +141,7 @@ def test_methods_run_in_turn_and_a_failure_ends_only_its_own():
     assert nan == [[False] * 3, [True] * 3, [False, True, True]]
     assert result.reasons["once"] == "RuntimeError: no <b>luck</b>"
     assert "never failed: RuntimeError" in repr(result)
-    with pytest.raises(RuntimeError, match="luck"):
-        compare(X, y, methods={"never": methods["never"]})
+    raises(RuntimeError, "luck", compare, X, y, methods={"never": methods["never"]})
 
 
 def test_a_splitter_sees_the_features_as_in_select():

@@ -71,8 +71,7 @@ def test_a_start_has_the_same_columns_and_a_preprocessor_its_options():
     with pytest.raises(ValueError, match=r"^start and X must have the same columns"):
         fit_svorim(frame[names[::-1]], y, start=start)
     message = r"got the class TablePreprocessor: pass TablePreprocessor\(\)$"
-    with pytest.raises(TypeError, match=message):
-        fit_svorim(frame, y, preprocess=TablePreprocessor)
+    raises(TypeError, message, fit_svorim, frame, y, preprocess=TablePreprocessor)
 
 
 @every_method

@@ -173,9 +173,7 @@ def test_the_bound_is_searched_with_its_published_gradient(case):
     ("laplace", {"basis": ("random", 15), "tol": 1e-13}),  # nats to gain
     ("laplace", {"kernel": "precomputed"}),
 ])  # fmt: skip
-def test_searches_on_samples_lead_to_the_optimum_of_all_rows(
-    monkeypatch, inference, options
-):
+def test_searches_on_samples_find_the_optimum_of_all(monkeypatch, inference, options):
     X, y = sample(320, 3)
     if options.get("kernel") == "precomputed":
         X = kernels.RBF(0.2)(X, X)
@@ -625,9 +623,7 @@ def test_a_search_out_of_time_ends_at_its_best_point(inference, up_after, monkey
     pytest.param(2000, 550, marks=pytest.mark.slow("searches on all rows")),
 ])  # fmt: skip
 @pytest.mark.parametrize("inference", ["ep", "laplace"])
-def test_a_callback_is_asked_within_evaluations_and_ends_them(
-    inference, last, support, monkeypatch
-):
+def test_a_callback_ends_evaluations_from_within(inference, last, support, monkeypatch):
     monkeypatch.setattr(Monitor, "ASKS", 0.0)
     monkeypatch.setattr(Monitor, "GRACE", 0.0)
     X, y = sample(550, 3)  # the search begins on half of the rows

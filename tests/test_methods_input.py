@@ -85,9 +85,7 @@ def test_an_unknown_keyword_argument_is_answered_by_the_one_meant():
     ("marginal_effects", "weights", "did you mean sample_weight=|lists those"),
 ])  # fmt: skip
 @pytest.mark.parametrize("preprocess", [None, Standardizer], ids=["plain", "scaled"])
-def test_methods_of_models_answer_arguments_of_other_packages(
-    method, name, answer, preprocess
-):
+def test_models_answer_arguments_of_other_packages(method, name, answer, preprocess):
     model = ordinal.fit_pom(X40, Y40, preprocess=preprocess)
     said = rf"{method}\(\) got an unexpected keyword argument '{name}'.*{answer}"
     raises(TypeError, said, getattr(model, method), **{name: 1})
@@ -133,10 +131,8 @@ def test_attributes_of_other_packages_are_answered_by_ours(name, meant):
     found = ordinal.select("pom", X40, Y40, search={"l2": [1.0]})
     said = r"did you mean scoring=\?$"
     raises(TypeError, said, ordinal.select, "pom", X40, Y40, metric="mae")
-    with pytest.raises(AttributeError, match=r"; did you mean model.coef\?$"):
-        getattr(found, "coef_")  # noqa: B009
-    with pytest.raises(AttributeError, match=r"no attribute 'surprise'$"):
-        getattr(model, "surprise")  # noqa: B009
+    raises(AttributeError, r"; did you mean model.coef\?$", getattr, found, "coef_")
+    raises(AttributeError, r"no attribute 'surprise'$", getattr, model, "surprise")
     penalised = ordinal.fit_pom(X40, Y40, l1=0.1)
     with pytest.raises(ordinal.exceptions.NoEstimatesError, match="l1"):
         getattr(penalised, "standard_errors")  # noqa: B009

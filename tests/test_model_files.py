@@ -464,9 +464,7 @@ def saved(tmp_path_factory):
 
 @one_folder
 @given(data=st.data())
-def test_flipped_bytes_are_noticed_or_do_not_matter_and_lost_ones_are(
-    saved, path, data
-):
+def test_flipped_bytes_are_noticed_or_harmless_and_lost_ones_noticed(saved, path, data):
     content, model = saved
     path.write_bytes(content[: data.draw(st.integers(0, len(content) - 1))])
     assert load_or_refuse(path) is None

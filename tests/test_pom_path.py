@@ -252,9 +252,7 @@ def test_paths_are_refused_as_single_fits_are():
             ordinal.fit_pom(*rows(), l1=0.1, **options)
 
 
-def test_time_is_looked_at_before_columns_are_copied_and_their_hessian_made(
-    up_after, monkeypatch
-):
+def test_time_is_checked_before_columns_and_hessians_are_made(up_after, monkeypatch):
     """Either may take longer than all that went before."""
     X, y = sample(9000, 12, noise=3.0)  # of two chunks
     asked = up_after(np.inf)

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pom_data import SETS
+from strategies import raises
 
 import ordinal
 from ordinal import inference
@@ -32,8 +33,7 @@ def test_tidy_is_the_table_with_its_intervals(model, method):
     for side in ("lower", "upper"):
         assert_allclose(tidy[side], ends[side].reindex(tidy["name"]).to_numpy())
     assert tidy["lower"].notna().sum() == len(ends)
-    with pytest.raises(AttributeError, match=r"to_latex'; to_pandas\(\) has"):
-        model.table().to_latex()
+    raises(AttributeError, r"to_latex'; to_pandas\(\) has", model.table().to_latex)
 
 
 def test_exponentiated_estimates_are_odds_ratios(model):
@@ -88,8 +88,7 @@ def test_augment_has_the_rows_with_what_the_model_says_of_them(model, monkeypatc
     # More changes of estimates than are computed do not keep it from leverages.
     monkeypatch.setattr("ordinal.inference.diagnostics._MOST", 119 * 4)
     assert_array_equal(inference.augment(model)[".leverage"], rows[".leverage"])
-    with pytest.raises(ValueError, match="from augment"):
-        inference.influence(model)
+    raises(ValueError, "from augment", inference.influence, model)
 
 
 def test_the_summary_says_what_was_left_out_and_why():

@@ -63,9 +63,7 @@ ORDERED = pd.Categorical(["large", "small"], categories=SIZES, ordered=True)
         )
     ],
 ])  # fmt: skip
-def test_labels_are_ranked_by_value_by_their_type_or_by_classes(
-    y, given, classes, rank
-):
+def test_labels_are_ranked_by_value_or_type_or_classes(y, given, classes, rank):
     found, of_rows = ranks(y, classes=given)
     assert_array_equal(found, classes)
     assert_array_equal(of_rows, rank)

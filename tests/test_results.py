@@ -57,9 +57,7 @@ class Accepted(Exception):
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda c: f"{c[0]}{c[1][:30]}")
-def test_commands_of_the_results_have_arguments_of_their_scripts(
-    command, module, monkeypatch
-):
+def test_commands_of_results_have_arguments_of_scripts(command, module, monkeypatch):
     script, arguments = command
     parse = ArgumentParser.parse_args
 

@@ -450,9 +450,7 @@ def test_a_fit_that_needs_far_more_than_max_time_warns_and_goes_on(fit, monkeypa
     (10**9, 1.5, 10.0, 1),  # at the second look: less than a second had passed
     (10**9, 3.5, 10.0, 0),
 ])  # fmt: skip
-def test_a_forecast_is_the_least_work_by_the_rate_of_the_first_second(
-    needed, began, max_time, n_warnings
-):
+def test_a_forecast_goes_by_the_first_second(needed, began, max_time, n_warnings):
     """Warnings of two forecasts for one fit, whose clock is at 2 and 3 seconds."""
     monitor = Monitor("fit", 1e-3, max_time=max_time)  # which looks at the clock once
     assert monitor.seconds == 1.0
@@ -469,9 +467,7 @@ def test_a_forecast_is_the_least_work_by_the_rate_of_the_first_second(
     (10**6, 1.5, None),  # such a rate suffices
     (0, 0.5, None),  # less than a second says nothing
 ])  # fmt: skip
-def test_a_fit_that_ends_before_its_first_second_of_steps_warns(
-    steps, max_time, message, monkeypatch
-):
+def test_a_fit_of_less_than_a_second_warns(steps, max_time, message, monkeypatch):
     monitor = Monitor("fit", 1e-3, max_time=max_time)
     monkeypatch.setattr(Monitor, "seconds", max_time)
     with warnings.catch_warnings(record=True, action="always") as caught:

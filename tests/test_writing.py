@@ -223,8 +223,7 @@ def test_open_binary_files_are_written_and_read(folder, content):
         for source in (memory, slow, file):
             assert repr(ordinal.load(source)) == repr(MODEL)
             assert not source.closed
-    with pytest.raises(ValueError, match="not an ordinal model file"):
-        ordinal.load(memory)  # which is at its end
+    raises(ValueError, "not an ordinal model file", ordinal.load, memory)
 
 
 def test_files_that_are_not_open_for_binary_data_are_refused(folder, content):

@@ -554,9 +554,7 @@ def genuine():
     ("breakpoints.0", lambda a: a[:0], "breakpoints are for the features of num"),
     ("breakpoints.0", lambda a: LARGEST * np.linspace(-1, 1, a.size), "span"),
 ])  # fmt: skip
-def test_a_model_file_that_makes_no_model_is_refused(
-    field, edit, message, genuine, tmp_path
-):
+def test_a_file_that_makes_no_model_is_refused(field, edit, message, genuine, tmp_path):
     raises(ValueError, message, load_edited, genuine, tmp_path, {field: edit})
 
 
