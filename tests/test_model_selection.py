@@ -20,7 +20,8 @@ from ordinal.model_selection import (
 def labels_and_size(draw):
     """Labels with rare ranks, in random order, and a feasible number of test rows."""
     counts = draw(st.lists(st.integers(1, 12), min_size=1, max_size=6))
-    if sum(counts) - len(counts) == 0:
+    room = sum(counts) - len(counts)
+    if room == 0:
         counts[0], room = counts[0] + 1, 1
     y = draw(st.permutations(np.repeat(np.arange(len(counts)), counts).tolist()))
     return np.array(y), draw(st.integers(1, room))

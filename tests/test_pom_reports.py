@@ -33,7 +33,8 @@ def test_tidy_is_the_table_with_its_intervals(model, method):
     for side in ("lower", "upper"):
         assert_allclose(tidy[side], ends[side].reindex(tidy["name"]).to_numpy())
     assert tidy["lower"].notna().sum() == len(ends)
-    raises(AttributeError, r"to_latex'; to_pandas\(\) has", model.table().to_latex)
+    with pytest.raises(AttributeError, match=r"to_latex'; to_pandas\(\) has"):
+        model.table().to_latex()
 
 
 def test_exponentiated_estimates_are_odds_ratios(model):
