@@ -148,7 +148,8 @@ def dealt_shares(
     seed = int(rng.integers(2**63))
     content = content_hash(X, seed)
     # ranks without rows make no difference
-    of_rows = np.cumsum(problem.present)[problem.rank], problem.sample_weight, seed
+    number = np.cumsum(problem.present) - 1
+    of_rows = number[problem.rank], problem.sample_weight, seed
     place = content if by_number else place_hash(X, *of_rows)
     share, dealt = np.zeros((problem.n_samples, N_FOLDS)), 0
     for k in np.flatnonzero(problem.present):
