@@ -365,7 +365,8 @@ def _as_rows(counts: np.ndarray) -> np.ndarray:
     Otherwise weights of sum 1 would be those of a single row. In larger sums than 2^32
     a row would be lost in rounding errors.
     """
-    return counts * min(1 / min(1.0, counts.mean()), 2.0**32 / counts.sum())
+    factor = min(1 / min(1.0, float(counts.mean())), 2.0**32 / float(counts.sum()))
+    return np.asarray(counts * factor)
 
 
 def quantiles(values: np.ndarray, counts: np.ndarray, p: Any) -> np.ndarray:
