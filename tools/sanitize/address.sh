@@ -58,8 +58,8 @@ if [ $# -eq 0 ]; then
   # kernels for more methods and options; .ci/long runs all of them on this build.
   set -- pytest -q -n "$(nproc)" --dist worksteal -p no:faulthandler --capture=sys \
     --hypothesis-profile=sanitized -k "not (cnnor or elmor or kdlor or probability)"
-  for name in active_set covariance cumulative cumulative_sums edges ep gpor kernels laplace lbfgs linalg lit_lat \
-      many_groups methods newton npsvor ofmhs ordinal_probit pair_smo parts proximal pom_path pom_sparse \
+  for name in active_set covariance cumulative edges ep gpor kernels laplace lbfgs linalg lit_lat \
+      many_groups methods npsvor ofmhs ordinal_probit pair_smo parts proximal pom_path pom_sparse \
       svm_programs svor tlssvor xofm; do
     set -- "$@" "tests/test_$name.py"
   done
